@@ -1,0 +1,53 @@
+import Type, { type Static } from 'typebox';
+
+/**
+ * Every kind of event and what it carries. Events are read by people, by the web page, by metrics and by the parts
+ * that wait for something, so a kind that has been released only ever gains optional fields. Never a secret.
+ */
+const Place = { file: Type.String(), line: Type.Integer(), col: Type.Integer() };
+
+export const EVENT_KINDS = {
+  'server.started': Type.Object({
+    version: Type.String(),
+    database: Type.String(),
+    advertise: Type.String(),
+  }),
+  'server.stopped': Type.Object({ reason: Type.String() }),
+  'inventory.activated': Type.Object({
+    revision: Type.String(),
+    previous: Type.Optional(Type.String()),
+    hosts: Type.Integer(),
+    added: Type.Integer(),
+    changed: Type.Integer(),
+    removed: Type.Integer(),
+    warnings: Type.Integer(),
+  }),
+  'inventory.rejected': Type.Object({
+    /** The revision that stays in force, if there is one. */
+    inForce: Type.Optional(Type.String()),
+    errors: Type.Integer(),
+    /** The first few; `railhead check` shows all. */
+    problems: Type.Array(Type.Object({ ...Place, message: Type.String() })),
+  }),
+  'admin.token-created': Type.Object({ name: Type.String() }),
+} as const;
+
+export type EventKind = keyof typeof EVENT_KINDS;
+export type EventData<K extends EventKind> = Static<(typeof EVENT_KINDS)[K]>;
+
+/** An event that is about to be appended. */
+export type NewEvent = {
+  [K in EventKind]: { kind: K; host?: string; attempt?: string; data: EventData<K> };
+}[EventKind];
+
+/** An event that has been committed. */
+export type Event = { [K in EventKind]: EventOf<K> }[EventKind];
+
+export interface EventOf<K extends EventKind> {
+  id: number;
+  at: number;
+  kind: K;
+  host?: string;
+  attempt?: string;
+  data: EventData<K>;
+}

@@ -1,0 +1,154 @@
+import {
+  type EventQuery,
+  type EventRow,
+  insertEvents,
+  listEvents,
+  PRUNE_BATCH,
+  pruneEvents,
+} from '../store/events.ts';
+import type { Db, Store } from '../store/store.ts';
+import type { Event, NewEvent } from './kinds.ts';
+
+export interface EventLogOptions {
+  store: Store;
+  now: () => number;
+  /** How many events are kept, and for how long. */
+  keepCount: number;
+  keepDays: number;
+}
+
+export type Listener = (event: Event) => void;
+
+const DAY = 86_400_000;
+const PRUNE_EVERY_MS = 60_000;
+
+/**
+ * The append-only log that every part speaks through. An append is acknowledged when it is committed; appends that
+ * come close together share one commit. Listeners hear of an event after its commit, in the order of ids.
+ */
+export class EventLog {
+  readonly #options: EventLogOptions;
+  readonly #listeners = new Set<Listener>();
+  #pending: { event: NewEvent; resolve: (event: Event) => void; reject: (error: unknown) => void }[] = [];
+  /** Writes go one after another, so that ids are handed to listeners in order. */
+  #tail: Promise<unknown> = Promise.resolve();
+  #flushScheduled = false;
+  #pruneTimer: NodeJS.Timeout | undefined;
+  #fault: unknown;
+
+  constructor(options: EventLogOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#pruneTimer = setInterval(() => void this.prune().catch(() => {}), PRUNE_EVERY_MS);
+    this.#pruneTimer.unref();
+  }
+
+  /** Resolves when everything that was appended is committed. */
+  async stop(): Promise<void> {
+    clearInterval(this.#pruneTimer);
+    while (this.#pending.length > 0) await this.#flush().catch(() => {});
+    await this.#tail.catch(() => {});
+  }
+
+  /** The last write failed with this; `undefined` when it went well. */
+  get fault(): unknown {
+    return this.#fault;
+  }
+
+  append(event: NewEvent): Promise<Event> {
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ event, resolve, reject });
+      if (this.#flushScheduled) return;
+      this.#flushScheduled = true;
+      setImmediate(() => void this.#flush());
+    });
+  }
+
+  /** Commits a change and the events that tell of it together: neither is ever there without the other. */
+  async transact(change: (db: Db) => Promise<NewEvent[]>): Promise<Event[]> {
+    return this.#enqueue(() =>
+      this.#options.store.db.transaction().execute(async (trx) => this.#insert(trx, await change(trx))),
+    );
+  }
+
+  async list(query: EventQuery): Promise<Event[]> {
+    return (await listEvents(this.#options.store.db, query)).map(fromRow);
+  }
+
+  /** Drops events beyond the limits, batch by batch, with other writes in between. */
+  async prune(): Promise<void> {
+    const { store, now, keepCount, keepDays } = this.#options;
+    let dropped = PRUNE_BATCH;
+    while (dropped === PRUNE_BATCH) {
+      await this.#enqueue(async () => {
+        dropped = await pruneEvents(store.db, { count: keepCount, since: now() - keepDays * DAY });
+        return [];
+      });
+    }
+  }
+
+  subscribe(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async #flush(): Promise<void> {
+    await this.#enqueue(async () => {
+      this.#flushScheduled = false;
+      const batch = this.#pending;
+      this.#pending = [];
+      try {
+        const events = await this.#options.store.db.transaction().execute((trx) =>
+          this.#insert(
+            trx,
+            batch.map(({ event }) => event),
+          ),
+        );
+        batch.forEach(({ resolve }, index) => {
+          resolve(events[index]!);
+        });
+        return events;
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+        throw error;
+      }
+    }).catch(() => {}); // each appender was told
+  }
+
+  async #insert(db: Db, events: readonly NewEvent[]): Promise<Event[]> {
+    const at = this.#options.now();
+    const rows = events.map(({ kind, host, attempt, data }) => ({
+      at,
+      kind,
+      host: host ?? null,
+      attempt: attempt ?? null,
+      data: JSON.stringify(data),
+    }));
+    return (await insertEvents(db, rows)).map(fromRow);
+  }
+
+  #enqueue(write: () => Promise<Event[]>): Promise<Event[]> {
+    const result = this.#tail.then(write).then(
+      (events) => {
+        this.#fault = undefined;
+        for (const event of events) for (const listener of this.#listeners) listener(event);
+        return events;
+      },
+      (error: unknown) => {
+        this.#fault = error;
+        throw error;
+      },
+    );
+    this.#tail = result.catch(() => {});
+    return result;
+  }
+}
+
+function fromRow(row: EventRow): Event {
+  const event = { id: row.id, at: row.at, kind: row.kind, data: JSON.parse(row.data) } as Event;
+  if (row.host !== null) event.host = row.host;
+  if (row.attempt !== null) event.attempt = row.attempt;
+  return event;
+}

@@ -1,0 +1,284 @@
+import Type, { type Static, type TSchema } from 'typebox';
+import { Shape } from '../document/shape.ts';
+
+/**
+ * The shape of `inventory/*.yaml`. This one definition gives the TypeScript types, the validation with its
+ * messages (`expected`), and the JSON Schema that `railhead schema` prints for editors (`description`).
+ */
+
+const closed = { additionalProperties: false } as const;
+
+const Name = Type.String({
+  pattern: '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$',
+  expected: 'a name of lower-case letters, digits and "-", at most 63 characters, such as "rack1-n3"',
+});
+const HostName = Type.String({
+  pattern: '^(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$',
+  expected: 'a host name of lower-case letters, digits, "-" and ".", such as "rack1-n3"',
+  description: 'The host name; it is also the name of the Kubernetes node.',
+});
+const Version = Type.String({
+  pattern: '^v?[0-9]+\\.[0-9]+\\.[0-9]+$',
+  expected: 'a full version such as 1.36.4',
+});
+
+/** A secret is never written in the inventory, only where it is found. */
+const SecretRef = Type.Union(
+  [
+    Type.Object(
+      { fromFile: Type.String({ minLength: 1, description: 'Path; relative to this file.' }) },
+      closed,
+    ),
+    Type.Object({ fromEnv: Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }) }, closed),
+  ],
+  { expected: 'a reference to a secret: {fromFile: PATH} or {fromEnv: NAME}' },
+);
+
+const Variables = Type.Record(Type.String(), Type.Unknown(), {
+  expected: 'a mapping of names to values',
+  description: 'Values for templates. Later wins: cluster < profile < pool < host.',
+});
+const KernelArguments = Type.Array(
+  Type.String({ pattern: '^[\\x21-\\x7e]+$', expected: 'one kernel argument without spaces' }),
+  { description: 'Added to the kernel command line. In order: cluster, profile, pool, host.' },
+);
+const Snippets = Type.Array(Type.String({ minLength: 1, expected: 'the name of a template file' }), {
+  description: 'Butane snippets merged on top. In order: cluster, profile, pool, host.',
+});
+const layered = {
+  variables: Type.Optional(Variables),
+  kernelArguments: Type.Optional(KernelArguments),
+  snippets: Type.Optional(Snippets),
+};
+
+const Cidr = Type.String({ expected: 'a network such as 10.244.0.0/16' });
+const Cidrs = Type.Union([Cidr, Type.Array(Cidr, { minItems: 1, maxItems: 2 })], {
+  expected: 'a network such as 10.244.0.0/16, or a list of one IPv4 and one IPv6 network',
+});
+
+const Rollout = Type.Object(
+  {
+    strategy: Type.Optional(
+      Type.Enum(['PreferInPlace', 'InPlaceOnly', 'Reprovision', 'OnDelete'], {
+        description: 'What to do when a change cannot be made in place. Default: PreferInPlace.',
+      }),
+    ),
+    maxUnavailable: Type.Optional(
+      Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^[0-9]{1,2}%$|^100%$' })], {
+        expected: 'a number of machines or a percentage such as 25%',
+        description: 'How many workers may be away at once. Default: 1.',
+      }),
+    ),
+    maxFailures: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        expected: 'a whole number of 1 or more',
+        description: 'Failed machines that halt the rollout. Default: 1.',
+      }),
+    ),
+    drainTimeoutSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        expected: 'a number of seconds, 1 or more',
+        description: 'How long a drain may take. Default: 600.',
+      }),
+    ),
+    allowDowntime: Type.Optional(
+      Type.Boolean({ description: 'Let a control plane of one or two hosts be updated. Default: false.' }),
+    ),
+    paused: Type.Optional(Type.Boolean({ description: 'Start no update. Running ones finish.' })),
+  },
+  { ...closed, description: 'How updates are rolled out.' },
+);
+
+const Addon = Type.Object(
+  {
+    name: Name,
+    version: Type.Optional(Version),
+    enabled: Type.Optional(Type.Boolean({ description: 'Default: true.' })),
+    values: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: 'Values for the Helm chart.' }),
+    ),
+  },
+  closed,
+);
+
+export const Cluster = Type.Object(
+  {
+    name: Name,
+    kubernetes: Version,
+    containerd: Type.Optional(Version),
+    endpoint: Type.Optional(
+      Type.String({
+        pattern: '^([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?$',
+        expected: 'an address or name, with an optional port, such as 10.0.0.10:6443',
+        description: 'Where the Kubernetes API is reached. Default: the only control-plane host.',
+      }),
+    ),
+    podCidr: Type.Optional(Cidrs),
+    serviceCidr: Type.Optional(Cidrs),
+    addons: Type.Optional(Type.Array(Addon)),
+    rollout: Type.Optional(Rollout),
+    ...layered,
+  },
+  { ...closed, description: 'A Kubernetes cluster.' },
+);
+
+export const Profile = Type.Object(
+  {
+    name: Name,
+    os: Type.Enum(['flatcar'], { description: 'The family of operating systems.' }),
+    channel: Type.Optional(
+      Type.Enum(['stable', 'beta', 'alpha', 'lts'], { description: 'Default: stable.' }),
+    ),
+    version: Type.Optional(
+      Type.String({
+        pattern: '^(current|[0-9]+\\.[0-9]+\\.[0-9]+)$',
+        expected: '"current" or a version such as 4593.2.5',
+        description: 'Default: current, which is resolved once and then pinned.',
+      }),
+    ),
+    arch: Type.Optional(Type.Enum(['amd64', 'arm64'], { description: 'Default: amd64.' })),
+    install: Type.Optional(
+      Type.Enum(['ram', 'disk'], {
+        description:
+          'ram: boot from the network every time. disk: install once, then boot from disk. Default: ram.',
+      }),
+    ),
+    templates: Type.Optional(
+      Type.Object(
+        {
+          ignition: Type.Optional(Type.String({ minLength: 1 })),
+          menu: Type.Optional(Type.String({ minLength: 1 })),
+          kubeadm: Type.Optional(Type.String({ minLength: 1 })),
+        },
+        { ...closed, description: 'Names of files in templates/ to use in place of the built-in ones.' },
+      ),
+    ),
+    ...layered,
+  },
+  {
+    ...closed,
+    description: 'What machines run: operating system, architecture, kernel arguments, templates.',
+  },
+);
+
+export const Pool = Type.Object(
+  {
+    name: Name,
+    profile: Name,
+    cluster: Type.Optional(Name),
+    role: Type.Optional(Type.Enum(['control-plane', 'worker'], { description: 'Default: worker.' })),
+    replicas: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        expected: 'a whole number of 0 or more',
+        description: 'How many of its hosts, in name order, may be members. Default: all.',
+      }),
+    ),
+    labels: Type.Optional(
+      Type.Record(Type.String(), Type.String({ maxLength: 63 }), { description: 'Labels of the nodes.' }),
+    ),
+    taints: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            key: Type.String({ minLength: 1 }),
+            value: Type.Optional(Type.String()),
+            effect: Type.Enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+          },
+          closed,
+        ),
+      ),
+    ),
+    rollout: Type.Optional(Rollout),
+    updatesDisabled: Type.Optional(Type.Boolean({ description: 'Never update machines of this pool.' })),
+    ...layered,
+  },
+  { ...closed, description: 'A group of hosts with the same role and profile.' },
+);
+
+const Disk = Type.Union(
+  [
+    Type.String({ pattern: '^/dev/[^\\s]+$' }),
+    Type.Object(
+      {
+        minSizeGB: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+        maxSizeGB: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+        rotational: Type.Optional(Type.Boolean()),
+        model: Type.Optional(Type.String({ minLength: 1 })),
+        serial: Type.Optional(Type.String({ minLength: 1 })),
+        wwn: Type.Optional(Type.String({ minLength: 1 })),
+      },
+      { ...closed, minProperties: 1 },
+    ),
+  ],
+  {
+    expected:
+      'a device such as /dev/disk/by-id/… or a selector with minSizeGB, maxSizeGB, rotational, model, serial or wwn',
+    description: 'Where to install. /dev/sdX moves between boots: use /dev/disk/by-id or by-path.',
+  },
+);
+
+export const Host = Type.Object(
+  {
+    name: HostName,
+    pool: Name,
+    macs: Type.Optional(
+      Type.Array(Type.String({ expected: 'a MAC address such as 52:54:00:12:34:01' }), {
+        minItems: 1,
+        expected: 'a list of MAC addresses, such as [52:54:00:12:34:01]',
+        description: 'MAC addresses of every card it may boot from, in any spelling.',
+      }),
+    ),
+    uuid: Type.Optional(
+      Type.String({ expected: 'a UUID', description: 'The SMBIOS UUID, either byte order.' }),
+    ),
+    serial: Type.Optional(Type.String({ minLength: 1, description: 'The SMBIOS serial number.' })),
+    ip: Type.Optional(Type.String({ expected: 'an IP address', description: 'Its address, if known.' })),
+    disk: Type.Optional(Disk),
+    localBoot: Type.Optional(
+      Type.Enum(['auto', 'exit', 'sanboot', 'localboot'], {
+        description: 'How the boot loader hands over to the disk. Default: auto.',
+      }),
+    ),
+    bmc: Type.Optional(
+      Type.Object(
+        {
+          address: Type.String({ minLength: 1, description: 'Host name or address, or a Redfish URL.' }),
+          protocol: Type.Optional(Type.Enum(['ipmi', 'redfish'])),
+          username: Type.Optional(Type.String()),
+          password: Type.Optional(SecretRef),
+        },
+        { ...closed, description: 'The management controller.' },
+      ),
+    ),
+    ...layered,
+  },
+  { ...closed, description: 'A machine.' },
+);
+
+/** Kinds in the order in which they are laid over each other. */
+export const SECTIONS = {
+  clusters: { kind: 'cluster', shape: new Shape(Cluster) },
+  profiles: { kind: 'profile', shape: new Shape(Profile) },
+  pools: { kind: 'pool', shape: new Shape(Pool) },
+  hosts: { kind: 'host', shape: new Shape(Host) },
+} as const;
+
+export type Section = keyof typeof SECTIONS;
+export type Kind = (typeof SECTIONS)[Section]['kind'];
+
+const list = <T extends TSchema>(item: T) => Type.Optional(Type.Array(item));
+export const InventoryFile = Type.Object(
+  { clusters: list(Cluster), profiles: list(Profile), pools: list(Pool), hosts: list(Host) },
+  { ...closed, title: 'Railhead inventory' },
+);
+
+export type Cluster = Static<typeof Cluster>;
+export type Profile = Static<typeof Profile>;
+export type Pool = Static<typeof Pool>;
+export type Host = Static<typeof Host>;
+export type SecretRef = Static<typeof SecretRef>;
+export type Rollout = Static<typeof Rollout>;
+export type Addon = Static<typeof Addon>;

@@ -1,0 +1,234 @@
+import { dirname, resolve } from 'node:path';
+import Type, { type Static, type TSchema } from 'typebox';
+import { didYouMean } from './document/nearest.ts';
+import { formatProblem } from './document/problem.ts';
+import { isRecord, Shape } from './document/shape.ts';
+import { parseYaml } from './document/yaml.ts';
+import { RailheadError } from './errors.ts';
+
+/** How a setting is given besides the file. */
+interface Extras {
+  description: string;
+  /** The flag's argument in help texts; a setting without it has no flag. */
+  argument?: string;
+  env?: string;
+  /** A path: relative ones start at the folder of whoever said it. */
+  path?: true;
+  expected?: string;
+}
+
+const path = (fallback: string, description: string) =>
+  Type.String({ default: fallback, minLength: 1, argument: 'DIR', path: true, description } satisfies Extras &
+    object);
+const port = (fallback: number, description: string) =>
+  Type.Integer({
+    default: fallback,
+    minimum: 0,
+    maximum: 65535,
+    argument: 'PORT',
+    expected: 'a port number from 0 to 65535 (0: any free port)',
+    description,
+  });
+const count = (fallback: number, description: string) =>
+  Type.Integer({
+    default: fallback,
+    minimum: 1,
+    argument: 'N',
+    expected: 'a whole number of 1 or more',
+    description,
+  });
+
+/** Every setting there is, once: defaults, validation, flags, environment and help all come from here. */
+export const SettingsSchema = Type.Object(
+  {
+    inventory: path('inventory', 'Folder with the inventory (*.yaml)'),
+    data: path('data', 'Folder for the database, keys and what a running server says about itself'),
+    boot: path('boot', 'Folder with the boot loaders that TFTP serves'),
+    assets: path('assets', 'Folder with operating-system and sysext images'),
+    bind: Type.String({
+      default: '0.0.0.0',
+      argument: 'ADDR',
+      pattern: '^[0-9a-fA-F.:]+$',
+      expected: 'an IP address such as 0.0.0.0 or ::',
+      description: 'Address to listen on',
+    }),
+    httpPort: port(8080, 'Port for HTTP: boot files, pages, API'),
+    httpsPort: port(8443, 'Port for HTTPS: the same, and what carries secrets'),
+    tftpPort: port(69, 'Port for TFTP (UDP)'),
+    advertise: Type.Optional(
+      Type.String({
+        argument: 'URL',
+        pattern: '^(https?://)?[^\\s/]+/?$',
+        expected: 'an address such as 10.0.0.5 or http://10.0.0.5:8080',
+        description: 'How machines reach this server; found from the network interfaces when left out',
+      }),
+    ),
+    watch: Type.Boolean({
+      default: true,
+      argument: 'true|false',
+      description: 'Take edits of the inventory at once; false: only at SIGHUP or `railhead reload`',
+    }),
+    logLevel: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], {
+      default: 'info',
+      argument: 'LEVEL',
+      description: 'Least important messages to log: trace, debug, info, warn, error, silent',
+    }),
+    logFormat: Type.Enum(['auto', 'pretty', 'json'], {
+      default: 'auto',
+      argument: 'FORMAT',
+      description: 'auto (pretty on a terminal, else json), pretty or json',
+    }),
+    eventsKeepCount: count(200_000, 'How many events are kept'),
+    eventsKeepDays: count(90, 'How many days events are kept'),
+    databaseUrl: Type.Optional(
+      Type.String({
+        env: 'DATABASE_URL',
+        pattern: '^postgres(ql)?://',
+        expected: 'a URL such as postgres://user@host/railhead',
+        description:
+          'PostgreSQL in place of the SQLite file in the data folder (no flag: it may hold a password)',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export type Settings = Static<typeof SettingsSchema>;
+export type SettingName = keyof Settings;
+export const SETTING_NAMES = Object.keys(SettingsSchema.properties) as SettingName[];
+
+type Declared = TSchema & Extras & { default?: unknown; type?: string; enum?: string[] };
+
+export function declarationOf(name: SettingName): Declared {
+  return SettingsSchema.properties[name] as unknown as Declared;
+}
+
+/** `httpPort` -> `--http-port` */
+export function flagOf(name: SettingName): string {
+  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** `httpPort` -> `RAILHEAD_HTTP_PORT` */
+export function envOf(name: SettingName): string {
+  const upper = name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+  return declarationOf(name).env ?? `RAILHEAD_${upper}`;
+}
+
+export interface SettingSources {
+  /** Where the appliance's own files are: defaults start here. */
+  root: string;
+  cwd: string;
+  /** As they came from the command line. */
+  flags: Partial<Record<SettingName, string | boolean>>;
+  env: Record<string, string | undefined>;
+  /** The settings file, if there is one. */
+  file?: { path: string; text: string } | undefined;
+}
+
+const SHAPE = new Shape(SettingsSchema);
+
+/** file < environment < flags. Every fault is said at once, with where it came from. */
+export function resolveSettings(sources: SettingSources): Settings {
+  const faults: string[] = [];
+  const settings: Record<string, unknown> = {};
+  for (const name of SETTING_NAMES) {
+    const { default: fallback, path: isPath } = declarationOf(name);
+    if (fallback !== undefined) settings[name] = isPath ? resolve(sources.root, String(fallback)) : fallback;
+  }
+  Object.assign(settings, fromFile(sources, faults));
+  for (const name of SETTING_NAMES) {
+    const env = envOf(name);
+    take(name, sources.env[env] === '' ? undefined : sources.env[env], env, sources.cwd, settings, faults);
+    take(name, sources.flags[name], flagOf(name), sources.cwd, settings, faults);
+  }
+  faults.push(...unknownVariables(sources.env));
+  if (faults.length > 0) {
+    throw new RailheadError('RH_SETTINGS_INVALID', faults.join('\n'), {
+      hint: '`npx railhead up --help` lists every setting.',
+    });
+  }
+  return settings as Settings;
+}
+
+function fromFile({ file }: SettingSources, faults: string[]): Record<string, unknown> {
+  if (file === undefined) return {};
+  const parsed = parseYaml(file.path, file.text);
+  if ('problem' in parsed) {
+    faults.push(formatProblem(parsed.problem));
+    return {};
+  }
+  const { document } = parsed;
+  const given = document.value ?? {};
+  // The file may leave anything out: only what it says is judged, on top of harmless defaults.
+  const value = isRecord(given) ? { ...requiredDefaults(), ...given } : given;
+  const read = SHAPE.read(document, [], '', value);
+  if ('problems' in read) {
+    faults.push(...read.problems.map(formatProblem));
+    return {};
+  }
+  const result: Record<string, unknown> = {};
+  for (const name of Object.keys(given as object) as SettingName[]) {
+    const setting = read.value[name];
+    result[name] = declarationOf(name).path ? resolve(dirname(file.path), String(setting)) : setting;
+  }
+  return result;
+}
+
+function requiredDefaults(): Record<string, unknown> {
+  return Object.fromEntries(
+    SETTING_NAMES.flatMap((name) => {
+      const { default: fallback } = declarationOf(name);
+      return fallback === undefined ? [] : [[name, fallback]];
+    }),
+  );
+}
+
+function take(
+  name: SettingName,
+  given: string | boolean | undefined,
+  source: string,
+  cwd: string,
+  settings: Record<string, unknown>,
+  faults: string[],
+): void {
+  if (given === undefined) return;
+  const declared = declarationOf(name);
+  const value = parseText(declared.type, given);
+  const shape = new Shape(declared);
+  if (!shape.accepts(value)) {
+    const wanted =
+      declared.expected ??
+      declared.enum?.join(', ') ??
+      (declared.type === 'boolean' ? 'true or false' : 'a value');
+    faults.push(`${source}: expected ${wanted}, got "${given}"`);
+    return;
+  }
+  settings[name] = declared.path ? resolve(cwd, String(value)) : value;
+}
+
+function parseText(type: string | undefined, given: string | boolean): unknown {
+  if (typeof given === 'boolean') return given;
+  if (type === 'integer') return /^\d+$/.test(given) ? Number(given) : given;
+  if (type === 'boolean') return given === 'true' ? true : given === 'false' ? false : given;
+  return given;
+}
+
+/** Variables that aren't settings but share the prefix. */
+const OTHER_VARIABLES = [
+  'RAILHEAD_CONFIG',
+  'RAILHEAD_SERVER',
+  'RAILHEAD_CACHE',
+  'RAILHEAD_NO_APT',
+  'RAILHEAD_PASSPHRASE',
+];
+
+/** A misspelt variable would be silently without effect; only near misses are refused, others may be anybody's. */
+function unknownVariables(env: Record<string, string | undefined>): string[] {
+  const known = new Set([...SETTING_NAMES.map(envOf), ...OTHER_VARIABLES]);
+  return Object.keys(env)
+    .filter((name) => name.startsWith('RAILHEAD_') && !known.has(name))
+    .flatMap((name) => {
+      const guess = didYouMean(name, known);
+      return guess === '' ? [] : [`${name}: no such setting${guess}`];
+    });
+}

@@ -1,0 +1,45 @@
+import { type Kysely, sql } from 'kysely';
+import { type Migration, Migrator } from 'kysely/migration';
+import { RailheadError } from '../errors.ts';
+import { foundation } from './migrations/0001-foundation.ts';
+import { COLUMN_TYPES, type Dialect } from './migrations/columns.ts';
+import type { Database } from './schema.ts';
+
+/** Every migration there is, in order. A migration that has been released is never edited: add the next one. */
+const MIGRATIONS = {
+  '0001-foundation': foundation,
+} as const;
+
+/** The number of the newest migration: the version of the schema. */
+export const SCHEMA_VERSION = Object.keys(MIGRATIONS).length;
+
+/** Brings the database up to date; refuses one that a newer Railhead has changed. */
+export async function migrate(db: Kysely<Database>, dialect: Dialect): Promise<void> {
+  const unknown = (await appliedMigrations(db, dialect)).filter((name) => !Object.hasOwn(MIGRATIONS, name));
+  if (unknown.length > 0) {
+    throw new RailheadError(
+      'RH_STORE_NEWER',
+      `The database was changed by a newer Railhead (it has ${unknown.join(', ')}; this one knows up to ${Object.keys(MIGRATIONS).at(-1)}).`,
+      { hint: 'Start the newer version, or restore a backup that this version made.' },
+    );
+  }
+  const migrations: Record<string, Migration> = Object.fromEntries(
+    Object.entries(MIGRATIONS).map(([name, make]) => [name, make(COLUMN_TYPES[dialect])]),
+  );
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  const { error } = await migrator.migrateToLatest();
+  if (error !== undefined) throw error;
+}
+
+async function appliedMigrations(db: Kysely<Database>, dialect: Dialect): Promise<string[]> {
+  const table = 'kysely_migration';
+  const exists =
+    dialect === 'sqlite'
+      ? await sql`select 1 from sqlite_master where name = ${table}`.execute(db)
+      : await sql`select 1 where to_regclass(${table}) is not null`.execute(db);
+  if (exists.rows.length === 0) return [];
+  const { rows } = await sql<{ name: string }>`select name from ${sql.table(table)} order by name`.execute(
+    db,
+  );
+  return rows.map((row) => row.name);
+}
