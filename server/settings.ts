@@ -18,8 +18,7 @@ interface Extras {
 }
 
 const path = (fallback: string, description: string) =>
-  Type.String({ default: fallback, minLength: 1, argument: 'DIR', path: true, description } satisfies Extras &
-    object);
+  Type.String({ default: fallback, minLength: 1, argument: 'DIR', path: true, description });
 const port = (fallback: number, description: string) =>
   Type.Integer({
     default: fallback,

@@ -160,7 +160,9 @@ function stalePackages({ root, dev }) {
     missing = missingPackages(lockText, read(join(root, INSTALLED)), options);
     all = missingPackages(lockText, undefined, options);
   } catch (error) {
-    throw new Error(`${join(root, LOCK)} is no JSON (${message(error)}): restore it with git checkout.`);
+    throw new Error(
+      `${join(root, LOCK)} is no JSON (${message(error).replace(/\s+/g, ' ')}): restore it with git checkout.`,
+    );
   }
   // What npm's own record says is there may have been deleted since.
   const listed = new Set(missing.map(({ path }) => path));
@@ -272,10 +274,9 @@ async function runNpm(args, root, started) {
     cwd: root,
     stdio: ['ignore', 2, 'pipe'],
   });
-  let tail = '';
+  let output = '';
   child.stderr?.on('data', (/** @type {Buffer} */ chunk) => {
-    process.stderr.write(chunk);
-    tail = (tail + chunk).slice(-20_000);
+    output += chunk;
   });
   /** @type {NodeJS.Signals | undefined} */
   let asked;
@@ -292,7 +293,13 @@ async function runNpm(args, root, started) {
       child.once('error', (error) => reject(new Error(noNpm(error))));
       child.once('close', (code, signal) => {
         if (code === 0) resolve(undefined);
-        else reject(new Error(npmFailure(tail, code ?? signal ?? 'unknown', root)));
+        else if (asked) reject(new Error(`Installing packages was stopped (${asked}): start again.`));
+        else {
+          // After a wrong lock file npm prints its whole manual.
+          const lines = output.split(/^npm error (?:Clean install|Install) a /m)[0]?.split('\n') ?? [];
+          say(lines.slice(0, 40).join('\n').trimEnd());
+          reject(new Error(npmFailure(output, code ?? signal ?? 'unknown', root)));
+        }
       });
     });
   } finally {

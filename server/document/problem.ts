@@ -1,4 +1,4 @@
-/** A place in a file that a person edits. Lines and columns count from 1, as editors do. */
+/** A place in a file that a person edits. Lines and columns count from 1; line 0 is the file or folder as a whole. */
 export interface Place {
   file: string;
   line: number;
@@ -19,7 +19,7 @@ export function formatProblem(problem: Problem): string {
 }
 
 export function formatPlace(place: Place): string {
-  return `${place.file}:${place.line}:${place.col}`;
+  return place.line === 0 ? place.file : `${place.file}:${place.line}:${place.col}`;
 }
 
 export function isError(problem: Problem): boolean {

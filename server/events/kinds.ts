@@ -29,6 +29,8 @@ export const EVENT_KINDS = {
     /** The first few; `railhead check` shows all. */
     problems: Type.Array(Type.Object({ ...Place, message: Type.String() })),
   }),
+  /** After a rejection: the files are right again, and say what is in force already. */
+  'inventory.recovered': Type.Object({ revision: Type.String() }),
   'admin.token-created': Type.Object({ name: Type.String() }),
 } as const;
 

@@ -10,25 +10,38 @@ const MIGRATIONS = {
   '0001-foundation': foundation,
 } as const;
 
-/** The number of the newest migration: the version of the schema. */
-export const SCHEMA_VERSION = Object.keys(MIGRATIONS).length;
+const NAMES = Object.keys(MIGRATIONS);
 
-/** Brings the database up to date; refuses one that a newer Railhead has changed. */
-export async function migrate(db: Kysely<Database>, dialect: Dialect): Promise<void> {
-  const unknown = (await appliedMigrations(db, dialect)).filter((name) => !Object.hasOwn(MIGRATIONS, name));
-  if (unknown.length > 0) {
-    throw new RailheadError(
-      'RH_STORE_NEWER',
-      `The database was changed by a newer Railhead (it has ${unknown.join(', ')}; this one knows up to ${Object.keys(MIGRATIONS).at(-1)}).`,
-      { hint: 'Start the newer version, or restore a backup that this version made.' },
-    );
-  }
+/** The number of the newest migration: the version of the schema. */
+export const SCHEMA_VERSION = NAMES.length;
+
+/** Brings the database up to date, or to an older version; refuses one that a newer Railhead has changed. */
+export async function migrate(
+  db: Kysely<Database>,
+  dialect: Dialect,
+  version = SCHEMA_VERSION,
+): Promise<void> {
+  await schemaVersion(db, dialect);
   const migrations: Record<string, Migration> = Object.fromEntries(
     Object.entries(MIGRATIONS).map(([name, make]) => [name, make(COLUMN_TYPES[dialect])]),
   );
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-  const { error } = await migrator.migrateToLatest();
+  const { error } = await migrator.migrateTo(NAMES[version - 1]!);
   if (error !== undefined) throw error;
+}
+
+/** How many migrations the database has; 0 for an empty one. */
+export async function schemaVersion(db: Kysely<Database>, dialect: Dialect): Promise<number> {
+  const applied = await appliedMigrations(db, dialect);
+  const unknown = applied.filter((name) => !Object.hasOwn(MIGRATIONS, name));
+  if (unknown.length > 0) {
+    throw new RailheadError(
+      'RH_STORE_NEWER',
+      `The database was changed by a newer Railhead: it has ${unknown.join(', ')}; this one knows up to ${NAMES.at(-1)}.`,
+      { hint: 'Start the newer version, or restore a backup that this version made.' },
+    );
+  }
+  return applied.length;
 }
 
 async function appliedMigrations(db: Kysely<Database>, dialect: Dialect): Promise<string[]> {

@@ -1,7 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { RailheadError } from '../errors.ts';
-import { migrate } from './migrate.ts';
 import type { Database } from './schema.ts';
 import type { Store } from './store.ts';
 
@@ -21,7 +20,6 @@ export async function openPostgres(url: string): Promise<Store> {
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
   try {
     await connectOnce(pool, shownAs);
-    await migrate(db, 'postgres');
   } catch (error) {
     await db.destroy();
     throw error;

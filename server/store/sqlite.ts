@@ -2,7 +2,6 @@ import { chmodSync, existsSync } from 'node:fs';
 import SQLite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { RailheadError, systemCode } from '../errors.ts';
-import { migrate } from './migrate.ts';
 import type { Database } from './schema.ts';
 import type { Store } from './store.ts';
 
@@ -10,14 +9,7 @@ import type { Store } from './store.ts';
 const QUICK_CHECK_MAX_BYTES = 128 * 1024 * 1024;
 
 export async function openSqlite(file: string): Promise<Store> {
-  const database = openFile(file);
-  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database }) });
-  try {
-    await migrate(db, 'sqlite');
-  } catch (error) {
-    await db.destroy();
-    throw explain(error, file);
-  }
+  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: openFile(file) }) });
   return { db, dialect: 'sqlite', shownAs: file, close: () => db.destroy() };
 }
 

@@ -17,7 +17,7 @@ export const COLUMN_TYPES: Record<Dialect, ColumnTypes> = {
     bytes: 'blob',
   },
   postgres: {
-    autoId: ['bigint', (column) => column.primaryKey().generatedAlwaysAsIdentity()],
+    autoId: ['bigint', (column) => column.primaryKey().generatedByDefaultAsIdentity()],
     bytes: sql`bytea`,
   },
 };

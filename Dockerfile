@@ -1,0 +1,57 @@
+# Railhead as a container, for linux/amd64 and linux/arm64. docs/docker.md says how to run it.
+
+ARG DEBIAN=trixie
+
+FROM node:24-${DEBIAN}-slim AS build
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends libcap2-bin \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# The lock file brings the Node.js that Railhead runs on: the same in the container as everywhere else. Its
+# headers and manual are of no use here.
+RUN npm ci --omit=dev --ignore-scripts --loglevel=error \
+ && rm -rf node_modules/node-linux-*/include node_modules/node-linux-*/share
+# TFTP is UDP port 69, and clients know no other. Railhead does not run as root, and on the host's network a
+# container can't lower the limit for privileged ports, so Node itself gets the one right it needs. It counts
+# only where the container has it (compose: cap_add), and not with the option no-new-privileges.
+RUN setcap cap_net_bind_service=+ep node_modules/node-linux-*/bin/node
+COPY server server
+COPY templates templates
+COPY scripts scripts
+
+
+# DHCP for a lab without one (compose profile `lab`). Not part of Railhead's own image.
+FROM debian:${DEBIAN}-slim AS lab-dhcp
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends dnsmasq-base \
+ && rm -rf /var/lib/apt/lists/*
+ENTRYPOINT ["dnsmasq", "--keep-in-foreground"]
+
+
+FROM debian:${DEBIAN}-slim AS railhead
+RUN groupadd --system --gid 10001 railhead \
+ && useradd --system --uid 10001 --gid 10001 --home-dir /var/lib/railhead --shell /usr/sbin/nologin railhead \
+ && install -d -m 0750 -o 10001 -g 10001 /var/lib/railhead \
+ && install -d -o 10001 -g 10001 /etc/railhead/inventory /srv/railhead /srv/railhead/boot /srv/railhead/assets \
+ && ln -s /app/node_modules/.bin/node /usr/local/bin/node
+COPY --from=build /app /app
+WORKDIR /app
+ENV NODE_ENV=production \
+    RAILHEAD_INVENTORY=/etc/railhead/inventory \
+    RAILHEAD_DATA=/var/lib/railhead \
+    RAILHEAD_BOOT=/srv/railhead/boot \
+    RAILHEAD_ASSETS=/srv/railhead/assets
+# /var/lib/railhead: database and keys, must not be lost. /srv/railhead: boot loaders and images, can be
+# fetched again.
+VOLUME ["/var/lib/railhead", "/srv/railhead"]
+EXPOSE 69/udp 8080/tcp 8443/tcp
+USER 10001:10001
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 CMD ["node", "-e", "\
+const bind = process.env.RAILHEAD_BIND || '0.0.0.0'; \
+const host = bind === '0.0.0.0' ? '127.0.0.1' : bind === '::' ? '[::1]' : bind.includes(':') ? '[' + bind + ']' : bind; \
+fetch('http://' + host + ':' + (process.env.RAILHEAD_HTTP_PORT || 8080) + '/healthz').then( \
+  (answer) => process.exit(answer.ok ? 0 : 1), \
+  (error) => { console.error(String(error.cause ?? error)); process.exit(1); });"]
+ENTRYPOINT ["node", "scripts/railhead.mjs"]
+CMD ["up"]

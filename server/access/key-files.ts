@@ -1,0 +1,12 @@
+import { join } from 'node:path';
+
+/** What is in the keys folder, and under which names. */
+
+/** Where the command line on the same machine finds the token. */
+export function adminTokenFile(keysDir: string): string {
+  return join(keysDir, 'admin-token');
+}
+
+export function authorityFiles(keysDir: string): { certificate: string; key: string } {
+  return { certificate: join(keysDir, 'ca.pem'), key: join(keysDir, 'ca.key') };
+}

@@ -1,0 +1,206 @@
+import { hostname } from 'node:os';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Logger } from 'pino';
+import { ensureAdminToken } from './access/admin-token.ts';
+import { ensureAuthority, issueServerCertificate } from './access/certificate.ts';
+import { DataFolder } from './data-folder.ts';
+import { findMissing } from './doctor/missing.ts';
+import { RailheadError, toRailheadError } from './errors.ts';
+import { describeEvent } from './events/describe.ts';
+import { EventLog } from './events/log.ts';
+import { buildHttpApp } from './http/app.ts';
+import type { HttpContext } from './http/context.ts';
+import { HttpListener } from './http/listener.ts';
+import { InventoryKeeper } from './inventory/keeper.ts';
+import { type Advertised, chooseAdvertised } from './net/advertise.ts';
+import { defaultInterface, localAddresses } from './net/interfaces.ts';
+import { type Readiness, type Reason, readiness } from './readiness.ts';
+import type { Settings } from './settings.ts';
+import { adminTokenHashes } from './store/admin-tokens.ts';
+import { claimActive } from './store/claim.ts';
+import { openStore } from './store/store.ts';
+import { TftpService } from './tftp/service.ts';
+import { VERSION } from './version.ts';
+
+export interface AppOptions {
+  settings: Settings;
+  logger: Logger;
+  /** The inventory folder's name in messages. */
+  inventoryShownAs: string;
+  /** The Node that runs this, for messages about rights. */
+  nodeBinary: string;
+  /** It can't go on safely: the process must end at once. */
+  onFatal: (error: RailheadError) => void;
+}
+
+/** A running appliance. */
+export interface RunningApp {
+  readonly ports: { http: number; https: number; tftp: number };
+  readonly inventory: InventoryKeeper;
+  readonly events: EventLog;
+  readonly advertise: Advertised;
+  /** Only at the very first start: the admin token, to be shown this once. */
+  readonly newAdminToken: string | undefined;
+  readiness(): Readiness;
+  missing(): ReturnType<typeof findMissing>;
+  stop(reason: string): Promise<void>;
+}
+
+/** A new certificate every day: none ever expires, and it follows the machine's addresses. */
+const CERTIFICATE_RENEWAL_MS = 86_400_000;
+
+/** Builds every part, hands each what it needs and starts them in order; on failure, stops what had started. */
+export async function startApp(options: AppOptions): Promise<RunningApp> {
+  const started: (() => unknown)[] = [];
+  try {
+    return await start(options, (undo) => started.push(undo));
+  } catch (error) {
+    for (const undo of started.reverse()) await undo();
+    throw error;
+  }
+}
+
+async function start(options: AppOptions, onUndo: (undo: () => unknown) => void): Promise<RunningApp> {
+  const { settings, logger } = options;
+  const now = Date.now;
+  const startNotes: Reason[] = [];
+  const stopping = new AbortController();
+
+  const data = new DataFolder(settings.data);
+  await data.prepare();
+  await data.lock();
+  onUndo(() => data.unlock());
+
+  const store = await openStore({ dataDir: settings.data, databaseUrl: settings.databaseUrl });
+  onUndo(() => store.close());
+  const claim = await claimActive(store, settings.databaseUrl, {
+    onWait: () => logger.warn('another Railhead is active on this database: waiting as standby'),
+    // Another process may be active from now on, and two must never act at once.
+    onLost: (cause) =>
+      options.onFatal(
+        new RailheadError('RH_STORE_UNREACHABLE', 'The lock on the database is lost.', { cause }),
+      ),
+  });
+  onUndo(() => claim.release());
+
+  const { eventsKeepCount: keepCount, eventsKeepDays: keepDays } = settings;
+  const events = new EventLog({ store, now, keepCount, keepDays });
+  events.subscribe((event) => logger.info({ event: event.kind, host: event.host }, describeEvent(event)));
+  events.start();
+  onUndo(() => events.stop());
+
+  const newAdminToken = await ensureAdminToken(store, events, data.keys);
+  const authority = await ensureAuthority(data.keys, new Date());
+
+  const inventory = new InventoryKeeper({
+    store,
+    events,
+    now,
+    dir: settings.inventory,
+    shownAs: options.inventoryShownAs,
+    watch: settings.watch,
+    onFault: (error) => logger.error({ err: error }, toRailheadError(error).message),
+  });
+  await inventory.start();
+  onUndo(() => inventory.stop());
+
+  let advertise: Advertised | undefined;
+  const currentReadiness = (): Readiness =>
+    readiness({ events, inventory, startNotes, stopping: stopping.signal.aborted });
+  const missing = () =>
+    findMissing({ inventory: inventory.index.inventory, bootDir: settings.boot, assetsDir: settings.assets });
+  const names = (): string[] => {
+    const advertised = advertise === undefined ? [] : [advertise.address];
+    return [
+      ...new Set(['localhost', hostname(), ...localAddresses().map(({ address }) => address), ...advertised]),
+    ];
+  };
+  const context: HttpContext = {
+    version: VERSION,
+    startedAt: now(),
+    store,
+    events,
+    inventory,
+    readiness: currentReadiness,
+    advertise: () => advertise!,
+    missing,
+    adminTokenHashes: () => adminTokenHashes(store.db),
+    stopSignal: stopping.signal,
+    ownNames: names,
+  };
+  const fastifyLogger = logger as FastifyBaseLogger;
+
+  const http = new HttpListener(buildHttpApp({ context, logger: fastifyLogger }));
+  onUndo(() => http.stop());
+  const httpPort = await http.start(settings.bind, settings.httpPort, '--http-port');
+  const hosts = inventory.index.inventory.hosts.flatMap(({ ip }) => (ip === undefined ? [] : [ip]));
+  advertise = chooseAdvertised({
+    wanted: settings.advertise,
+    httpPort,
+    bind: settings.bind,
+    local: localAddresses(),
+    hosts,
+    defaultInterface: defaultInterface(),
+  });
+  startNotes.push(...advertise.warnings.map((message) => ({ part: 'network', message })));
+
+  const issue = () => issueServerCertificate(authority, names(), new Date());
+  const https = new HttpListener(buildHttpApp({ context, logger: fastifyLogger, tls: await issue() }));
+  onUndo(() => https.stop());
+  const httpsPort = await https.start(settings.bind, settings.httpsPort, '--https-port');
+  const renewal = setInterval(
+    () => void issue().then((tls) => https.useCertificate(tls)),
+    CERTIFICATE_RENEWAL_MS,
+  );
+  renewal.unref();
+  onUndo(() => clearInterval(renewal));
+
+  const tftp = new TftpService({
+    bind: settings.bind,
+    port: settings.tftpPort,
+    nodeBinary: options.nodeBinary,
+  });
+  const tftpPort = await tftp.start();
+  onUndo(() => tftp.stop());
+  if (tftp.note !== undefined) startNotes.push({ part: 'tftp', message: tftp.note });
+
+  await events.append({
+    kind: 'server.started',
+    data: { version: VERSION, database: store.dialect, advertise: advertise.url },
+  });
+  await data.sayRunning({
+    pid: process.pid,
+    version: VERSION,
+    url: localUrl(settings.bind, httpPort),
+    httpPort,
+    httpsPort,
+    tftpPort,
+    advertise: advertise.url,
+    startedAt: new Date().toISOString(),
+  });
+
+  const stop = async (reason: string): Promise<void> => {
+    stopping.abort();
+    clearInterval(renewal);
+    tftp.stop();
+    await Promise.all([http.stop(), https.stop()]);
+    await inventory.stop();
+    await events.append({ kind: 'server.stopped', data: { reason } }).catch((error: unknown) => {
+      logger.error({ err: error }, 'the stop could not be recorded');
+    });
+    await events.stop();
+    await claim.release();
+    await store.close();
+    await data.sayStopped();
+    data.unlock();
+  };
+
+  const ports = { http: httpPort, https: httpsPort, tftp: tftpPort };
+  return { ports, inventory, events, advertise, newAdminToken, readiness: currentReadiness, missing, stop };
+}
+
+/** Where a client on the same machine reaches what listens on `bind`. */
+function localUrl(bind: string, port: number): string {
+  if (bind === '0.0.0.0' || bind === '::') return `http://127.0.0.1:${port}`;
+  return bind.includes(':') ? `http://[${bind}]:${port}` : `http://${bind}:${port}`;
+}

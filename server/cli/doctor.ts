@@ -1,0 +1,52 @@
+import type { Command } from 'commander';
+import { examine, type Finding } from '../doctor/checks.ts';
+import { EXIT, RailheadError } from '../errors.ts';
+import type { Readiness } from '../readiness.ts';
+import { connect, type ServerFlags } from './client.ts';
+import { shownAs } from './inventory-folder.ts';
+import { type CliIo, print, printJson } from './io.ts';
+import { settingsFor, withSettings } from './settings.ts';
+
+const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' } as const;
+
+export function registerDoctor(program: Command, io: CliIo): void {
+  withSettings(program.command('doctor'))
+    .description('Look for whatever keeps machines from booting, and say what to do')
+    .option('--json', 'Print JSON')
+    .addHelpText('after', '\nExit code 1 when something fails; warnings alone are no failure.')
+    .action(async (flags) => {
+      const settings = await settingsFor(io, flags);
+      const running = await runningServer(io, flags);
+      const findings = await examine({
+        settings,
+        inventoryShownAs: shownAs(io, settings.inventory),
+        nodeVersion: process.versions.node,
+        nodeBinary: io.nodeBinary,
+        runningUrl: running?.url,
+      });
+      for (const { part, message } of running?.readiness.reasons ?? []) {
+        findings.push({ name: `server: ${part}`, status: 'fail', message });
+      }
+      if (flags.json) printJson(io.stdout, findings);
+      else findings.forEach((finding) => print(io.stdout, ...format(finding)));
+      if (findings.some(({ status }) => status === 'fail')) io.setExitCode(EXIT.notRight);
+    });
+}
+
+async function runningServer(
+  io: CliIo,
+  flags: ServerFlags,
+): Promise<{ url: string; readiness: Readiness } | undefined> {
+  try {
+    const client = await connect(io, flags);
+    return { url: client.url, readiness: await client.get<Readiness>('/readyz') };
+  } catch (error) {
+    if (error instanceof RailheadError && error.code === 'RH_SERVER_NOT_RUNNING') return undefined;
+    throw error;
+  }
+}
+
+function format({ name, status, message, fix }: Finding): string[] {
+  const line = `${MARKS[status]}  ${name.padEnd(12)} ${message}`;
+  return fix === undefined ? [line] : [line, `      ${''.padEnd(12)} ${fix}`];
+}

@@ -1,0 +1,77 @@
+import type { Command } from 'commander';
+import type { RunningApp } from '../app.ts';
+import { EXIT, type RailheadError, toRailheadError } from '../errors.ts';
+import { formatBanner } from './banner.ts';
+import { shownAs } from './inventory-folder.ts';
+import { type CliIo, print } from './io.ts';
+import { settingsFor, settingsHelp, withSettings } from './settings.ts';
+
+/** A stop that takes longer than this is cut short: init systems expect an end. */
+const STOP_DEADLINE_MS = 4800;
+
+export function registerUp(program: Command, io: CliIo): void {
+  withSettings(program.command('up'))
+    .description('Run the appliance')
+    .addHelpText('after', settingsHelp())
+    .action(async (flags) => up(io, flags));
+}
+
+async function up(io: CliIo, flags: Record<string, unknown>): Promise<void> {
+  const settings = await settingsFor(io, flags);
+  // Loaded only here: the other commands start faster without the servers.
+  const { startApp } = await import('../app.ts');
+  const { makeLogger } = await import('../logger.ts');
+  const logger = makeLogger(settings, io.stderr.isTTY);
+
+  let stopNow: (signal: string) => void;
+  const stopped = new Promise<string>((resolve) => {
+    stopNow = resolve;
+  });
+  let app: RunningApp | undefined;
+  let signals = 0;
+  io.onSignal((signal) => {
+    if (signal === 'SIGHUP') {
+      app?.inventory.reload().catch((error: unknown) => logger.error({ err: error }, 'the reload failed'));
+    } else if (++signals > 1 || app === undefined) {
+      io.exit(EXIT.environment);
+    } else {
+      stopNow(signal);
+    }
+  });
+
+  app = await startApp({
+    settings,
+    logger,
+    inventoryShownAs: shownAs(io, settings.inventory),
+    nodeBinary: io.nodeBinary,
+    onFatal: (error: RailheadError) => {
+      logger.fatal({ err: error }, error.message);
+      io.exit(error.exitCode);
+    },
+  });
+  print(
+    io.stdout,
+    formatBanner({
+      ports: app.ports,
+      advertise: app.advertise,
+      readiness: app.readiness(),
+      missing: await app.missing(),
+      hostCount: app.inventory.index.inventory.hosts.length,
+      warnings: app.inventory.warnings,
+      inventoryDir: shownAs(io, settings.inventory),
+      dataDir: shownAs(io, settings.data),
+      newAdminToken: app.newAdminToken,
+      showToken: io.stdout.isTTY,
+    }),
+  );
+
+  const reason = await stopped;
+  const deadline = setTimeout(() => {
+    logger.error('stopping took too long; ending now');
+    io.exit(EXIT.environment);
+  }, STOP_DEADLINE_MS);
+  await app
+    .stop(reason)
+    .catch((error: unknown) => logger.error({ err: error }, toRailheadError(error).message));
+  clearTimeout(deadline);
+}

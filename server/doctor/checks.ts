@@ -1,0 +1,176 @@
+import { statfs } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { DataFolder } from '../data-folder.ts';
+import { formatProblem, isError } from '../document/problem.ts';
+import { RailheadError, toRailheadError } from '../errors.ts';
+import { loadInventoryFolder } from '../inventory/load.ts';
+import type { Inventory } from '../inventory/model.ts';
+import { chooseAdvertised } from '../net/advertise.ts';
+import { defaultInterface, localAddresses } from '../net/interfaces.ts';
+import type { Settings } from '../settings.ts';
+import { openExistingStore } from '../store/store.ts';
+import { bindTftpPort } from '../tftp/port.ts';
+import { findMissing } from './missing.ts';
+
+export interface Finding {
+  name: string;
+  status: 'ok' | 'warn' | 'fail';
+  message: string;
+  /** What to do about it. */
+  fix?: string;
+}
+
+export interface DoctorInput {
+  settings: Settings;
+  inventoryShownAs: string;
+  nodeVersion: string;
+  nodeBinary: string;
+  /** The server that runs on the data folder, if one answers. */
+  runningUrl: string | undefined;
+}
+
+/** Looks at everything that has to be right before a machine can boot; changes nothing. */
+export async function examine(input: DoctorInput): Promise<Finding[]> {
+  const { settings, runningUrl } = input;
+  const { inventory, findings: inventoryFindings } = await examineInventory(input);
+  return [
+    node(input),
+    ...(await dataFolder(settings)),
+    await database(settings),
+    ...(runningUrl === undefined ? await ports(input) : [ok('server', `running at ${runningUrl}`)]),
+    ...inventoryFindings,
+    ...network(settings, inventory),
+    ...(await missing(settings, inventory)),
+  ];
+}
+
+const ok = (name: string, message: string): Finding => ({ name, status: 'ok', message });
+const warn = (name: string, message: string, fix?: string): Finding => finding('warn', name, message, fix);
+const fail = (name: string, message: string, fix?: string): Finding => finding('fail', name, message, fix);
+const finding = (status: Finding['status'], name: string, message: string, fix?: string): Finding =>
+  fix === undefined ? { name, status, message } : { name, status, message, fix };
+
+function failure(name: string, error: unknown): Finding {
+  const { message, hint } = toRailheadError(error);
+  return fail(
+    name,
+    error instanceof RailheadError ? message : `${message} ${(error as Error).message}`,
+    hint,
+  );
+}
+
+function node({ nodeVersion }: DoctorInput): Finding {
+  const major = Number(nodeVersion.split('.')[0]);
+  if (major >= 24) return ok('node', `Node ${nodeVersion}`);
+  return fail(
+    'node',
+    `Node ${nodeVersion} is too old: 24 or later is needed.`,
+    'Run it by `npx railhead`, which brings its own.',
+  );
+}
+
+const LOW_SPACE_GB = 5;
+
+async function dataFolder(settings: Settings): Promise<Finding[]> {
+  try {
+    await new DataFolder(settings.data).prepare();
+    const { bavail, bsize } = await statfs(settings.data);
+    const freeGb = (bavail * bsize) / 1e9;
+    const space = `${freeGb.toFixed(1)} GB free`;
+    if (freeGb >= LOW_SPACE_GB) return [ok('data folder', `${settings.data} is writable, ${space}`)];
+    return [
+      warn(
+        'data folder',
+        `${settings.data} has only ${space}; OS images need several.`,
+        'Make room, or use --data DIR.',
+      ),
+    ];
+  } catch (error) {
+    return [failure('data folder', error)];
+  }
+}
+
+async function database({ data, databaseUrl }: Settings): Promise<Finding> {
+  try {
+    const store = await openExistingStore({ dataDir: data, databaseUrl });
+    const { shownAs } = store;
+    await store.close();
+    return ok('database', `${shownAs} is sound`);
+  } catch (error) {
+    if (error instanceof RailheadError && error.code === 'RH_DATA_UNUSABLE') {
+      return ok('database', 'none yet: the first start makes it');
+    }
+    return failure('database', error);
+  }
+}
+
+async function ports({ settings, nodeBinary }: DoctorInput): Promise<Finding[]> {
+  const { bind, httpPort, httpsPort, tftpPort } = settings;
+  return [
+    await tcpPort('http port', bind, httpPort),
+    await tcpPort('https port', bind, httpsPort),
+    await bindTftpPort(bind, tftpPort, nodeBinary).then(
+      ({ socket, note }) => {
+        socket.close();
+        return note === undefined ? ok('tftp port', `UDP ${tftpPort} is free`) : warn('tftp port', note);
+      },
+      (error: unknown) => failure('tftp port', error),
+    ),
+  ];
+}
+
+function tcpPort(name: string, host: string, port: number): Promise<Finding> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      resolve(
+        fail(
+          name,
+          `TCP ${port} can't be had: ${error.code}`,
+          `Stop what uses it (\`ss -ltnp\`), or choose another.`,
+        ),
+      ),
+    );
+    server.listen({ host, port }, () => server.close(() => resolve(ok(name, `TCP ${port} is free`))));
+  });
+}
+
+async function examineInventory({
+  settings,
+  inventoryShownAs,
+}: DoctorInput): Promise<{ inventory?: Inventory; findings: Finding[] }> {
+  try {
+    const { inventory, problems } = await loadInventoryFolder(settings.inventory, inventoryShownAs);
+    const findings = problems.map((problem) =>
+      (isError(problem) ? fail : warn)('inventory', formatProblem(problem)),
+    );
+    if (inventory === undefined) return { findings };
+    return {
+      inventory,
+      findings: [...findings, ok('inventory', `${inventoryShownAs}: ${inventory.hosts.length} hosts`)],
+    };
+  } catch (error) {
+    return { findings: [failure('inventory', error)] };
+  }
+}
+
+function network(settings: Settings, inventory: Inventory | undefined): Finding[] {
+  const { url, reason, warnings } = chooseAdvertised({
+    wanted: settings.advertise,
+    httpPort: settings.httpPort,
+    bind: settings.bind,
+    local: localAddresses(),
+    hosts: inventory?.hosts.flatMap(({ ip }) => (ip === undefined ? [] : [ip])) ?? [],
+    defaultInterface: defaultInterface(),
+  });
+  return [
+    ok('network', `machines are told to come to ${url} (${reason})`),
+    ...warnings.map((message) => warn('network', message)),
+  ];
+}
+
+async function missing(settings: Settings, inventory: Inventory | undefined): Promise<Finding[]> {
+  if (inventory === undefined) return [];
+  const list = await findMissing({ inventory, bootDir: settings.boot, assetsDir: settings.assets });
+  return list.map(({ what, get }) => warn('missing', what, get));
+}

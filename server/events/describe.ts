@@ -1,0 +1,29 @@
+import { formatPlace } from '../document/problem.ts';
+import type { Event } from './kinds.ts';
+
+/** An event in one sentence, for people. */
+export function describeEvent(event: Event): string {
+  switch (event.kind) {
+    case 'server.started':
+      return `Railhead ${event.data.version} started at ${event.data.advertise}`;
+    case 'server.stopped':
+      return `Stopped: ${event.data.reason}`;
+    case 'inventory.activated': {
+      const { revision, hosts, added, changed, removed, warnings } = event.data;
+      const counts = `${hosts} hosts: ${added} added, ${changed} changed, ${removed} removed`;
+      return `Inventory revision ${revision} in force (${counts}${warnings > 0 ? `; ${warnings} warnings` : ''})`;
+    }
+    case 'inventory.rejected': {
+      const { inForce, errors, problems } = event.data;
+      const kept = inForce === undefined ? 'none is in force' : `revision ${inForce} stays in force`;
+      const first = problems[0];
+      const example = first === undefined ? '' : ` ${formatPlace(first)}: ${first.message}`;
+      const more = errors > 1 ? ` (and ${errors - 1} more)` : '';
+      return `Inventory refused, ${kept}.${example}${more}`;
+    }
+    case 'inventory.recovered':
+      return `The inventory is right again; revision ${event.data.revision} was in force all the time`;
+    case 'admin.token-created':
+      return `Admin token "${event.data.name}" created`;
+  }
+}

@@ -1,0 +1,88 @@
+import { isIP } from 'node:net';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { matchesAny } from '../access/admin-token.ts';
+import { RailheadError } from '../errors.ts';
+import { isLoopback } from '../net/advertise.ts';
+import type { HttpContext } from './context.ts';
+
+/**
+ * Who may call a route. Every route says so in its `config`; one that doesn't is a start-up error, so that nothing
+ * is left open by forgetting.
+ * - `public`: reads what anyone on the network may see.
+ * - `admin`: changes something or reveals a secret.
+ */
+export type Access = 'public' | 'admin';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    access?: Access;
+  }
+}
+
+export const PUBLIC = { access: 'public' } as const;
+export const ADMIN = { access: 'admin' } as const;
+
+/** Puts the guard on every route that is registered after it. */
+export function guardRoutes(
+  app: FastifyInstance,
+  context: HttpContext,
+  { secure }: { secure: boolean },
+): void {
+  app.addHook('onRoute', (route) => {
+    const access = route.config?.access;
+    if (access !== 'public' && access !== 'admin') {
+      throw new Error(
+        `route ${String(route.method)} ${route.url} doesn't say who may call it (config.access)`,
+      );
+    }
+  });
+  app.addHook('onRequest', async (request) => {
+    if (request.routeOptions.config.access !== 'admin') return;
+    if (!secure && !isLoopback(request.socket.remoteAddress ?? '')) {
+      throw new RailheadError(
+        'RH_FORBIDDEN',
+        'This is refused over plain HTTP, except from this machine itself.',
+        {
+          hint: 'Use the HTTPS address, with the CA certificate from the data folder (keys/ca.pem).',
+        },
+      );
+    }
+    assertOwnHost(request, context.ownNames());
+    await assertToken(request, context);
+  });
+}
+
+/** A page on another site must not be able to make a browser act here, by its Origin or by rebinding a name. */
+function assertOwnHost(request: FastifyRequest, ownNames: readonly string[]): void {
+  const host = hostNameOf(`http://${request.headers.host ?? ''}`);
+  const isOwn = host !== undefined && (isIP(host) !== 0 || host === 'localhost' || ownNames.includes(host));
+  if (!isOwn) {
+    throw new RailheadError(
+      'RH_FORBIDDEN',
+      `The Host header "${request.headers.host ?? ''}" is not a name of this server.`,
+      {
+        hint: 'Use its address, or set --advertise to the name that you use.',
+      },
+    );
+  }
+  const { origin } = request.headers;
+  if (origin !== undefined && (!URL.canParse(origin) || new URL(origin).host !== request.headers.host)) {
+    throw new RailheadError('RH_FORBIDDEN', 'A page of another site asked for this.');
+  }
+}
+
+async function assertToken(request: FastifyRequest, context: HttpContext): Promise<void> {
+  const [scheme, token] = (request.headers.authorization ?? '').split(' ');
+  if (scheme?.toLowerCase() !== 'bearer' || token === undefined) {
+    throw new RailheadError('RH_UNAUTHENTICATED', 'This needs the admin token.', {
+      hint: 'Send "Authorization: Bearer TOKEN"; the token is in keys/admin-token in the data folder.',
+    });
+  }
+  if (!matchesAny(token, await context.adminTokenHashes())) {
+    throw new RailheadError('RH_UNAUTHENTICATED', 'The admin token is not right.');
+  }
+}
+
+function hostNameOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).hostname.replaceAll(/[[\]]/g, '') : undefined;
+}

@@ -1,0 +1,25 @@
+import type { Missing } from '../doctor/missing.ts';
+import type { EventLog } from '../events/log.ts';
+import type { InventoryKeeper } from '../inventory/keeper.ts';
+import type { Advertised } from '../net/advertise.ts';
+import type { Readiness } from '../readiness.ts';
+import type { Store } from '../store/store.ts';
+
+/** What the HTTP plugins are given: nothing else is within their reach. */
+export interface HttpContext {
+  version: string;
+  startedAt: number;
+  store: Store;
+  advertise: () => Advertised;
+  /** What the appliance lacks to do its work, and how to get it. */
+  missing: () => Promise<Missing[]>;
+  events: EventLog;
+  inventory: InventoryKeeper;
+  readiness: () => Readiness;
+  /** Hashes of the tokens that may change things. */
+  adminTokenHashes: () => Promise<string[]>;
+  /** Aborted when the server stops: streams end themselves then. */
+  stopSignal: AbortSignal;
+  /** Host names, besides IP addresses and localhost, that people may have typed to get here. */
+  ownNames: () => readonly string[];
+}

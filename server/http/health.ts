@@ -1,0 +1,14 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { PUBLIC } from './access.ts';
+import type { HttpContext } from './context.ts';
+
+/** For load balancers, init systems and people with curl. */
+export const health =
+  (context: HttpContext): FastifyPluginAsync =>
+  async (app) => {
+    app.get('/healthz', { config: PUBLIC }, async () => ({ ok: true, version: context.version }));
+    app.get('/readyz', { config: PUBLIC }, async (_request, reply) => {
+      const readiness = context.readiness();
+      return reply.status(readiness.ready ? 200 : 503).send(readiness);
+    });
+  };

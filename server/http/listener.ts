@@ -1,0 +1,58 @@
+import type { Server as HttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import type { ServerCertificate } from '../access/certificate.ts';
+import { RailheadError, systemCode } from '../errors.ts';
+
+/** How long requests that are under way may still take when the server stops. */
+const GRACE_MS = 2500;
+
+/** One app on one port. */
+export class HttpListener {
+  readonly #app: FastifyInstance;
+
+  constructor(app: FastifyInstance) {
+    this.#app = app;
+  }
+
+  /** Returns the port: the one asked for, or the one that was free when that was 0. */
+  async start(bind: string, port: number, flag: '--http-port' | '--https-port'): Promise<number> {
+    try {
+      await this.#app.listen({ host: bind, port });
+    } catch (error) {
+      throw explain(error, bind, port, flag);
+    }
+    return (this.#app.server.address() as AddressInfo).port;
+  }
+
+  /** From the next connection on. */
+  useCertificate(certificate: ServerCertificate): void {
+    (this.#app.server as unknown as HttpsServer).setSecureContext(certificate);
+  }
+
+  async stop(): Promise<void> {
+    const deadline = setTimeout(() => this.#app.server.closeAllConnections(), GRACE_MS);
+    await this.#app.close();
+    clearTimeout(deadline);
+  }
+}
+
+function explain(error: unknown, bind: string, port: number, flag: string): unknown {
+  const reasons: Record<string, [string, string]> = {
+    EADDRINUSE: [
+      `Another program uses TCP port ${port}.`,
+      `Find it with \`ss -ltnp 'sport = :${port}'\` and stop it, or choose another port with ${flag}.`,
+    ],
+    EACCES: [
+      `No right to listen on TCP port ${port}.`,
+      `Ports below 1024 need a right: choose another with ${flag}, or grant cap_net_bind_service.`,
+    ],
+    EADDRNOTAVAIL: [
+      `This machine has no address ${bind} to listen on.`,
+      'Set --bind to one of its addresses, or to 0.0.0.0 for all.',
+    ],
+  };
+  const known = reasons[systemCode(error) ?? ''];
+  if (known === undefined) return error;
+  return new RailheadError('RH_PORT_UNUSABLE', known[0], { hint: known[1], cause: error });
+}

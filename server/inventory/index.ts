@@ -1,0 +1,43 @@
+import type { HostSpec, Inventory } from './model.ts';
+import { uuidKey } from './uuid.ts';
+
+/** An inventory with its look-ups. Built piece by piece, so that thousands of hosts never hold the process up. */
+export class InventoryIndex {
+  readonly inventory: Inventory;
+  readonly #byName = new Map<string, HostSpec>();
+  readonly #byMac = new Map<string, HostSpec>();
+  readonly #byUuid = new Map<string, HostSpec>();
+  readonly #bySerial = new Map<string, HostSpec>();
+
+  constructor(inventory: Inventory) {
+    this.inventory = { ...inventory, hosts: [] };
+    this.addHosts(inventory.hosts);
+  }
+
+  addHosts(hosts: readonly HostSpec[]): void {
+    for (const host of hosts) {
+      this.inventory.hosts.push(host);
+      this.#byName.set(host.name, host);
+      for (const mac of host.macs) this.#byMac.set(mac, host);
+      if (host.uuid !== undefined) this.#byUuid.set(uuidKey(host.uuid), host);
+      if (host.serial !== undefined) this.#bySerial.set(host.serial, host);
+    }
+  }
+
+  host(name: string): HostSpec | undefined {
+    return this.#byName.get(name);
+  }
+
+  /** `mac` and `uuid` in the spelling of `normaliseMac` and `normaliseUuid`; a UUID in either byte order. */
+  hostByMac(mac: string): HostSpec | undefined {
+    return this.#byMac.get(mac);
+  }
+
+  hostByUuid(uuid: string): HostSpec | undefined {
+    return this.#byUuid.get(uuidKey(uuid));
+  }
+
+  hostBySerial(serial: string): HostSpec | undefined {
+    return this.#bySerial.get(serial);
+  }
+}

@@ -1,0 +1,65 @@
+import { didYouMean } from '../document/nearest.ts';
+import { RailheadError } from '../errors.ts';
+import type { InventoryIndex } from '../inventory/index.ts';
+import { normaliseMac } from '../inventory/mac.ts';
+import type { HostSpec } from '../inventory/model.ts';
+import { normaliseUuid } from '../inventory/uuid.ts';
+import { type HostState, initialState } from './host-state.ts';
+
+/** A host in one line: what lists show, on the command line and on the page. */
+export interface HostSummary {
+  name: string;
+  state: HostState;
+  cluster: string | null;
+  pool: string;
+  role: HostSpec['role'];
+  ip: string | null;
+  macs: string[];
+  os: string;
+  kubernetes: string | null;
+}
+
+export function summariseHost(host: HostSpec): HostSummary {
+  const { os, channel, version, arch } = host.os;
+  return {
+    name: host.name,
+    state: initialState(host),
+    cluster: host.cluster ?? null,
+    pool: host.pool,
+    role: host.role,
+    ip: host.ip ?? null,
+    macs: host.macs,
+    os: `${os} ${channel} ${version} ${arch}`,
+    kubernetes: host.kubernetes ?? null,
+  };
+}
+
+export interface HostDetails {
+  name: string;
+  state: HostState;
+  spec: HostSpec;
+}
+
+export function describeHost(host: HostSpec): HostDetails {
+  return { name: host.name, state: initialState(host), spec: host };
+}
+
+/** By name, MAC in any spelling, UUID in either byte order, or serial number: whatever is printed on the machine. */
+export function findHost(index: InventoryIndex, wanted: string): HostSpec {
+  const mac = normaliseMac(wanted);
+  const uuid = normaliseUuid(wanted);
+  const found =
+    index.host(wanted) ??
+    (mac === undefined ? undefined : index.hostByMac(mac)) ??
+    (uuid === undefined ? undefined : index.hostByUuid(uuid)) ??
+    index.hostBySerial(wanted);
+  if (found !== undefined) return found;
+  const names = index.inventory.hosts.map((host) => host.name);
+  throw new RailheadError(
+    'RH_HOST_UNKNOWN',
+    `There is no host "${wanted}" in the inventory${didYouMean(wanted, names)}`,
+    {
+      hint: '`npx railhead hosts` lists them all.',
+    },
+  );
+}

@@ -1,0 +1,60 @@
+import type { Missing } from '../doctor/missing.ts';
+import { BOOT_FILES } from '../doctor/missing.ts';
+import { formatProblem } from '../document/problem.ts';
+import { describeEvent } from '../events/describe.ts';
+import type { Event } from '../events/kinds.ts';
+import type { InventoryKeeper } from '../inventory/keeper.ts';
+import { type HostSummary, summariseHost } from '../lifecycle/describe-host.ts';
+import type { Advertised } from '../net/advertise.ts';
+import type { Readiness } from '../readiness.ts';
+
+export interface StatusInput {
+  version: string;
+  readiness: Readiness;
+  inventory: Pick<InventoryKeeper, 'index' | 'revision' | 'rejection' | 'warnings'>;
+  advertise: Advertised;
+  missing: Missing[];
+  events: Event[];
+}
+
+/** Everything the status page shows, ready to be printed. Pure. */
+export function statusView({ version, readiness, inventory, advertise, missing, events }: StatusInput) {
+  const { hosts, clusters } = inventory.index.inventory;
+  return {
+    version,
+    ready: readiness.ready,
+    reasons: readiness.reasons,
+    notes: readiness.notes,
+    revision: inventory.revision ?? 'none yet',
+    problems: (inventory.rejection?.problems ?? []).map(formatProblem),
+    warnings: inventory.warnings.map(formatProblem),
+    missing,
+    dhcp: { nextServer: advertise.address, ...BOOT_FILES },
+    clusters: clusters.map((cluster) => ({
+      name: cluster.name,
+      kubernetes: cluster.kubernetes,
+      endpoint: cluster.endpoint ?? '–',
+      hosts: hosts.filter((host) => host.cluster === cluster.name && host.member).length,
+    })),
+    hosts: hosts.map(hostRow),
+    hostCount: hosts.length,
+    events: events.toReversed().map((event) => ({
+      id: event.id,
+      time: new Date(event.at).toISOString().replace('T', ' ').slice(0, 19),
+      kind: event.kind,
+      host: event.host ?? '',
+      text: describeEvent(event),
+      bad: event.kind === 'inventory.rejected',
+    })),
+  };
+}
+
+function hostRow(host: Parameters<typeof summariseHost>[0]) {
+  const summary: HostSummary = summariseHost(host);
+  return {
+    ...summary,
+    cluster: summary.cluster ?? '–',
+    ip: summary.ip ?? '–',
+    macs: summary.macs.join(', '),
+  };
+}
