@@ -72,12 +72,16 @@ export function findFaults(serverDir) {
         const at = `server/${name}:${index + 1}`;
         const target = /\b(?:from|import)\s*\(?\s*'(\.[^']+)'/.exec(line)?.[1];
         if (target !== undefined) {
-          const path = normalize(join(dirname(name), target)).split(sep).join('/');
+          const path = normalize(join(dirname(name), target))
+            .split(sep)
+            .join('/');
           const other = roomOf(path);
-          const fine = other === room || path.startsWith('../') || allowed.includes(other) || allowed.includes('*');
+          const fine =
+            other === room || path.startsWith('../') || allowed.includes(other) || allowed.includes('*');
           if (!fine) faults.push(`${at}: ${room} must not import from ${other} (${target})`);
         }
-        if (name !== 'main.ts' && PROCESS_USE.test(line)) faults.push(`${at}: only main.ts touches the process`);
+        if (name !== 'main.ts' && PROCESS_USE.test(line))
+          faults.push(`${at}: only main.ts touches the process`);
       });
   }
   return faults;

@@ -128,7 +128,8 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     stopSignal: stopping.signal,
     ownNames: names,
   };
-  const fastifyLogger = logger as FastifyBaseLogger;
+  // Where it listens is in the banner; only what goes wrong is worth a line of its own.
+  const fastifyLogger = logger.child({}, { level: 'warn' }) as FastifyBaseLogger;
 
   const http = new HttpListener(buildHttpApp({ context, logger: fastifyLogger }));
   onUndo(() => http.stop());

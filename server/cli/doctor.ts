@@ -28,7 +28,7 @@ export function registerDoctor(program: Command, io: CliIo): void {
         findings.push({ name: `server: ${part}`, status: 'fail', message });
       }
       if (flags.json) printJson(io.stdout, findings);
-      else findings.forEach((finding) => print(io.stdout, ...format(finding)));
+      else for (const finding of findings) print(io.stdout, ...format(finding));
       if (findings.some(({ status }) => status === 'fail')) io.setExitCode(EXIT.notRight);
     });
 }

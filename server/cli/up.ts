@@ -9,6 +9,9 @@ import { settingsFor, settingsHelp, withSettings } from './settings.ts';
 /** A stop that takes longer than this is cut short: init systems expect an end. */
 const STOP_DEADLINE_MS = 4800;
 
+/** Ctrl+C reaches the whole group, and npm passes it on again: what comes this close together is one wish. */
+const SAME_SIGNAL_MS = 1000;
+
 export function registerUp(program: Command, io: CliIo): void {
   withSettings(program.command('up'))
     .description('Run the appliance')
@@ -28,14 +31,17 @@ async function up(io: CliIo, flags: Record<string, unknown>): Promise<void> {
     stopNow = resolve;
   });
   let app: RunningApp | undefined;
-  let signals = 0;
+  let asked: number | undefined;
   io.onSignal((signal) => {
     if (signal === 'SIGHUP') {
       app?.inventory.reload().catch((error: unknown) => logger.error({ err: error }, 'the reload failed'));
-    } else if (++signals > 1 || app === undefined) {
+    } else if (app === undefined) {
       io.exit(EXIT.environment);
-    } else {
+    } else if (asked === undefined) {
+      asked = performance.now();
       stopNow(signal);
+    } else if (performance.now() - asked > SAME_SIGNAL_MS) {
+      io.exit(EXIT.environment);
     }
   });
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { DataFolder } from '../data-folder.ts';
@@ -72,6 +73,7 @@ function node({ nodeVersion }: DoctorInput): Finding {
 const LOW_SPACE_GB = 5;
 
 async function dataFolder(settings: Settings): Promise<Finding[]> {
+  if (!existsSync(settings.data)) return [ok('data folder', `${settings.data}: the first start makes it`)];
   try {
     await new DataFolder(settings.data).prepare();
     const { bavail, bsize } = await statfs(settings.data);

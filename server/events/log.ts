@@ -67,10 +67,8 @@ export class EventLog {
   }
 
   /** Commits a change and the events that tell of it together: neither is ever there without the other. */
-  async transact(change: (db: Db) => Promise<NewEvent[]>): Promise<Event[]> {
-    return this.#enqueue(() =>
-      this.#options.store.db.transaction().execute(async (trx) => this.#insert(trx, await change(trx))),
-    );
+  transact(change: (db: Db) => Promise<NewEvent[]>): Promise<Event[]> {
+    return this.#enqueue(change);
   }
 
   async list(query: EventQuery): Promise<Event[]> {
@@ -79,11 +77,11 @@ export class EventLog {
 
   /** Drops events beyond the limits, batch by batch, with other writes in between. */
   async prune(): Promise<void> {
-    const { store, now, keepCount, keepDays } = this.#options;
+    const { now, keepCount, keepDays } = this.#options;
     let dropped = PRUNE_BATCH;
     while (dropped === PRUNE_BATCH) {
-      await this.#enqueue(async () => {
-        dropped = await pruneEvents(store.db, { count: keepCount, since: now() - keepDays * DAY });
+      await this.transact(async (db) => {
+        dropped = await pruneEvents(db, { count: keepCount, since: now() - keepDays * DAY });
         return [];
       });
     }
@@ -95,26 +93,48 @@ export class EventLog {
   }
 
   async #flush(): Promise<void> {
-    await this.#enqueue(async () => {
-      this.#flushScheduled = false;
-      const batch = this.#pending;
-      this.#pending = [];
-      try {
-        const events = await this.#options.store.db.transaction().execute((trx) =>
-          this.#insert(
-            trx,
-            batch.map(({ event }) => event),
-          ),
-        );
-        batch.forEach(({ resolve }, index) => {
-          resolve(events[index]!);
-        });
-        return events;
-      } catch (error) {
-        for (const { reject } of batch) reject(error);
-        throw error;
-      }
-    }).catch(() => {}); // each appender was told
+    let batch: typeof this.#pending = [];
+    try {
+      const events = await this.#enqueue(async () => {
+        this.#flushScheduled = false;
+        batch = this.#pending;
+        this.#pending = [];
+        return batch.map(({ event }) => event);
+      });
+      batch.forEach(({ resolve }, index) => {
+        resolve(events[index]!);
+      });
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  /** One transaction after another: the change, its events, and after the commit the listeners. */
+  #enqueue(change: (db: Db) => Promise<NewEvent[]>): Promise<Event[]> {
+    const result = this.#tail.then(async () => {
+      const events = await this.#commit(change);
+      for (const event of events) for (const listener of this.#listeners) listener(event);
+      return events;
+    });
+    this.#tail = result.catch(() => {});
+    return result;
+  }
+
+  async #commit(change: (db: Db) => Promise<NewEvent[]>): Promise<Event[]> {
+    let isOurs = true;
+    try {
+      const events = await this.#options.store.db.transaction().execute(async (trx) => {
+        isOurs = false; // what the change itself throws is its caller's, not a fault of the store
+        const news = await change(trx);
+        isOurs = true;
+        return this.#insert(trx, news);
+      });
+      this.#fault = undefined;
+      return events;
+    } catch (error) {
+      if (isOurs) this.#fault = error;
+      throw error;
+    }
   }
 
   async #insert(db: Db, events: readonly NewEvent[]): Promise<Event[]> {
@@ -127,22 +147,6 @@ export class EventLog {
       data: JSON.stringify(data),
     }));
     return (await insertEvents(db, rows)).map(fromRow);
-  }
-
-  #enqueue(write: () => Promise<Event[]>): Promise<Event[]> {
-    const result = this.#tail.then(write).then(
-      (events) => {
-        this.#fault = undefined;
-        for (const event of events) for (const listener of this.#listeners) listener(event);
-        return events;
-      },
-      (error: unknown) => {
-        this.#fault = error;
-        throw error;
-      },
-    );
-    this.#tail = result.catch(() => {});
-    return result;
   }
 }
 

@@ -1,5 +1,5 @@
 import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox';
-import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { ServerCertificate } from '../access/certificate.ts';
 import { guardRoutes } from './access.ts';
 import { eventsApi } from './api/events.ts';
@@ -22,7 +22,7 @@ export function buildHttpApp({ context, logger, tls }: HttpAppOptions): FastifyI
   const app = fastify({
     loggerInstance: logger,
     ...(tls === undefined ? {} : { https: tls }),
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: 1024 * 1024,
     // Connections that are busy at shutdown get `stop()`'s deadline; idle ones go at once.
     forceCloseConnections: 'idle',

@@ -1,0 +1,102 @@
+// `npm test`: sets itself up, then runs every check there is and counts them.
+//   --unit    only what runs inside one process, without PostgreSQL
+//   --static  only format, lint, types and arrows
+//   anything else is handed to vitest (file names, -t NAME …)
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bundledNode, installPackages, packagesAreStale } from './lib/packages.mjs';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const args = process.argv.slice(2);
+const unit = take('--unit');
+const staticOnly = take('--static');
+
+try {
+  if (packagesAreStale({ root, dev: true })) await installPackages({ root, dev: true });
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exit(1);
+}
+
+const node = bundledNode(root) ?? process.execPath;
+const bin = (/** @type {string} */ name) => join(root, 'node_modules', name);
+let passed = 0;
+let failed = 0;
+let skipped = 0;
+
+await check('format and lint', [bin('@biomejs/biome/bin/biome'), 'check', '--error-on-warnings', '.']);
+await check('types', [bin('typescript/bin/tsc'), '--noEmit']);
+await check('arrows', [join(root, 'scripts', 'check-arrows.mjs')]);
+if (!staticOnly) await vitest();
+
+const counts = [`${passed} passed`, `${failed} failed`, ...(skipped > 0 ? [`${skipped} skipped`] : [])];
+console.log(`\n${counts.join(', ')}`);
+process.exitCode = failed > 0 ? 1 : 0;
+
+/**
+ * @param {string} what
+ * @param {string[]} command
+ */
+async function check(what, command) {
+  const { code, output } = await run(command, { quiet: true });
+  console.log(`${code === 0 ? '✓' : '✗'} ${what}`);
+  if (code === 0) {
+    passed++;
+  } else {
+    failed++;
+    console.log(output);
+  }
+}
+
+async function vitest() {
+  const folder = mkdtempSync(join(tmpdir(), 'railhead-test-'));
+  const report = join(folder, 'report.json');
+  try {
+    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+    const project = unit ? ['--project=unit'] : [];
+    const env = unit ? { RAILHEAD_TEST_PARTS: 'none' } : {};
+    const { code } = await run([bin('vitest/vitest.mjs'), 'run', ...reporters, ...project, ...args], { env });
+    const result = JSON.parse(readFileSync(report, 'utf8'));
+    passed += result.numPassedTests;
+    failed += result.numFailedTests;
+    skipped += result.numPendingTests;
+    // A file that could not even be loaded has no tests to count.
+    if (code !== 0 && result.numFailedTests === 0) failed++;
+  } catch (error) {
+    console.error(`vitest wrote no report: ${error instanceof Error ? error.message : error}`);
+    failed++;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * @param {string[]} command
+ * @param {{ quiet?: boolean, env?: Record<string, string> }} options
+ * @returns {Promise<{ code: number, output: string }>}
+ */
+function run(command, { quiet = false, env = {} } = {}) {
+  const child = spawn(node, command, {
+    cwd: root,
+    stdio: quiet ? ['ignore', 'pipe', 'pipe'] : 'inherit',
+    env: { ...process.env, ...env, PATH: `${dirname(node)}:${process.env.PATH}` },
+  });
+  let output = '';
+  child.stdout?.on('data', (chunk) => {
+    output += chunk;
+  });
+  child.stderr?.on('data', (chunk) => {
+    output += chunk;
+  });
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code: code ?? 1, output })));
+}
+
+/** @param {string} flag */
+function take(flag) {
+  const index = args.indexOf(flag);
+  if (index >= 0) args.splice(index, 1);
+  return index >= 0;
+}

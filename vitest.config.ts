@@ -1,0 +1,23 @@
+import { defineConfig } from 'vitest/config';
+
+/**
+ * unit: functions and parts in this process, on SQLite; under half a minute.
+ * all: also PostgreSQL, real processes and real clients.
+ */
+export default defineConfig({
+  test: {
+    globalSetup: ['test/support/global-setup.ts'],
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    // Processes under test compete for two cores: more files at once make each of them slow, not the whole fast.
+    maxWorkers: 2,
+    reporters: ['default'],
+    projects: [
+      {
+        extends: true,
+        test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: ['test/{process,interop,e2e}/**'] },
+      },
+      { extends: true, test: { name: 'real', include: ['test/{process,interop,e2e}/**/*.test.ts'] } },
+    ],
+  },
+});
