@@ -17,6 +17,12 @@ export interface EventLogOptions {
   keepDays: number;
 }
 
+interface Pending {
+  event: NewEvent;
+  resolve: (event: Event) => void;
+  reject: (error: unknown) => void;
+}
+
 export type Listener = (event: Event) => void;
 
 const DAY = 86_400_000;
@@ -29,7 +35,7 @@ const PRUNE_EVERY_MS = 60_000;
 export class EventLog {
   readonly #options: EventLogOptions;
   readonly #listeners = new Set<Listener>();
-  #pending: { event: NewEvent; resolve: (event: Event) => void; reject: (error: unknown) => void }[] = [];
+  #pending: Pending[] = [];
   /** Writes go one after another, so that ids are handed to listeners in order. */
   #tail: Promise<unknown> = Promise.resolve();
   #flushScheduled = false;
@@ -93,7 +99,7 @@ export class EventLog {
   }
 
   async #flush(): Promise<void> {
-    let batch: typeof this.#pending = [];
+    let batch: Pending[] = [];
     try {
       const events = await this.#enqueue(async () => {
         this.#flushScheduled = false;
