@@ -17,14 +17,18 @@ export interface StatusInput {
   events: Event[];
 }
 
+/** A page of thousands of rows helps nobody; the command line and the API have them all. */
+const HOSTS_SHOWN = 500;
+
 /** Everything the status page shows, ready to be printed. Pure. */
 export function statusView({ version, readiness, inventory, advertise, missing, events }: StatusInput) {
   const { hosts, clusters } = inventory.index.inventory;
   return {
     version,
     ready: readiness.ready,
-    reasons: readiness.reasons,
-    notes: readiness.notes,
+    // A refused inventory has a card of its own, with every problem on a line.
+    reasons: readiness.reasons.filter(({ part }) => part !== 'inventory'),
+    notes: readiness.notes.filter(({ part }) => part !== 'inventory'),
     revision: inventory.revision ?? 'none yet',
     problems: (inventory.rejection?.problems ?? []).map(formatProblem),
     warnings: inventory.warnings.map(formatProblem),
@@ -36,8 +40,9 @@ export function statusView({ version, readiness, inventory, advertise, missing, 
       endpoint: cluster.endpoint ?? '–',
       hosts: hosts.filter((host) => host.cluster === cluster.name && host.member).length,
     })),
-    hosts: hosts.map(hostRow),
+    hosts: hosts.slice(0, HOSTS_SHOWN).map(hostRow),
     hostCount: hosts.length,
+    moreHosts: Math.max(0, hosts.length - HOSTS_SHOWN),
     events: events.toReversed().map((event) => ({
       id: event.id,
       time: new Date(event.at).toISOString().replace('T', ' ').slice(0, 19),
