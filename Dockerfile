@@ -4,13 +4,13 @@ ARG DEBIAN=trixie
 
 FROM node:24-${DEBIAN}-slim AS build
 RUN apt-get update \
- && apt-get install -y --no-install-recommends libcap2-bin \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libcap2-bin \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # The lock file brings the Node.js that Railhead runs on: the same in the container as everywhere else. Its
 # headers and manual are of no use here.
-RUN npm ci --omit=dev --ignore-scripts --loglevel=error \
+RUN npm ci --omit=dev --ignore-scripts --loglevel=error --no-update-notifier \
  && rm -rf node_modules/node-linux-*/include node_modules/node-linux-*/share
 # TFTP is UDP port 69, and clients know no other. Railhead does not run as root, and on the host's network a
 # container can't lower the limit for privileged ports, so Node itself gets the one right it needs. It counts
@@ -24,14 +24,14 @@ COPY scripts scripts
 # DHCP for a lab without one (compose profile `lab`). Not part of Railhead's own image.
 FROM debian:${DEBIAN}-slim AS lab-dhcp
 RUN apt-get update \
- && apt-get install -y --no-install-recommends dnsmasq-base \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends dnsmasq-base \
  && rm -rf /var/lib/apt/lists/*
 ENTRYPOINT ["dnsmasq", "--keep-in-foreground"]
 
 
 FROM debian:${DEBIAN}-slim AS railhead
-RUN groupadd --system --gid 10001 railhead \
- && useradd --system --uid 10001 --gid 10001 --home-dir /var/lib/railhead --shell /usr/sbin/nologin railhead \
+RUN groupadd --gid 10001 railhead \
+ && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/railhead --shell /usr/sbin/nologin railhead \
  && install -d -m 0750 -o 10001 -g 10001 /var/lib/railhead \
  && install -d -o 10001 -g 10001 /etc/railhead/inventory /srv/railhead /srv/railhead/boot /srv/railhead/assets \
  && ln -s /app/node_modules/.bin/node /usr/local/bin/node

@@ -193,7 +193,7 @@ async function fetchPart(spec, kept, forced, log) {
     mkdirSync(debs);
     mkdirSync(tree);
     const apt = await aptOptions(spec, temp, forced);
-    const got = await downloadMissing(spec, apt, debs, temp, log);
+    const got = await downloadMissing(spec, apt, debs, log);
     for (const deb of readdirSync(debs)) {
       const { code, err } = await run('dpkg-deb', ['-x', join(debs, deb), tree], { seconds: 300 });
       if (code !== 0) throw new Error(`${deb} could not be unpacked: ${err.trim()}`);
@@ -276,7 +276,8 @@ async function aptOptions(spec, temp, forced) {
   const lists = join(temp, 'lists');
   mkdirSync(join(lists, 'partial'), { recursive: true });
   const refreshed = settings({ 'Dir::State::lists': lists, 'Dir::Cache': temp });
-  const foreign = spec.suite === undefined ? undefined : await foreignSource(spec.suite);
+  const foreign =
+    spec.suite === undefined ? undefined : await foreignSource(spec.suite, [...options, ...refreshed]);
   if (foreign !== undefined) {
     const list = join(temp, 'sources.list');
     writeFileSync(list, foreign);
@@ -295,16 +296,16 @@ function settings(values) {
  * has that release already.
  *
  * @param {string} suite
+ * @param {string[]} ownLists options for lists of our own, used when the machine has none
  */
-async function foreignSource(suite) {
-  const format = '$(CREATED_BY) $(ORIGIN) $(COMPONENT) $(CODENAME) $(REPO_URI)';
-  const { out } = await run('apt-get', ['indextargets', '--format', format], { seconds: 60 });
-  const main = out
-    .split('\n')
-    .map((line) => line.split(' '))
-    .filter(([by, origin, component]) => by === 'Packages' && origin === 'Debian' && component === 'main');
-  if (main.some(([, , , codename]) => codename === suite)) return undefined;
-  const mirror = main.find(([, , , codename]) => codename !== undefined && !codename.includes('-'))?.[4];
+async function foreignSource(suite, ownLists) {
+  let mirrors = await debianMirrors([]);
+  if (mirrors.length === 0) {
+    await refresh(ownLists);
+    mirrors = await debianMirrors(ownLists);
+  }
+  if (mirrors.some(({ codename }) => codename === suite)) return undefined;
+  const mirror = mirrors.find(({ codename }) => !codename.includes('-'))?.uri;
   if (mirror === undefined) {
     throw new Error(`it is in Debian ${suite}, and this machine's apt knows no Debian mirror`);
   }
@@ -312,15 +313,34 @@ async function foreignSource(suite) {
   return `deb ${existsSync(keys) ? `[signed-by=${keys}] ` : ''}${mirror} ${suite} main\n`;
 }
 
+/** @param {string[]} options */
+async function debianMirrors(options) {
+  const format = '$(CREATED_BY) $(ORIGIN) $(COMPONENT) $(CODENAME) $(REPO_URI)';
+  const { out } = await run('apt-get', ['indextargets', '--format', format, ...options], { seconds: 60 });
+  return [...out.matchAll(/^Packages Debian main (\S+) (\S+)$/gm)].map(([, codename = '', uri = '']) => ({
+    codename,
+    uri,
+  }));
+}
+
+/**
+ * @param {string[]} options
+ * @returns {Promise<string | undefined>} what could not be fetched: apt-get takes that for success
+ */
+async function refresh(options) {
+  const { code, err } = await run('apt-get', ['-qq', ...options, 'update'], { seconds: 300 });
+  if (code !== 0) throw new Error(`apt-get update failed: ${firstError(err)}`);
+  return /Failed to fetch.*/.exec(err)?.[0].trim();
+}
+
 /**
  * @param {PartSpec} spec
  * @param {{ options: string[], refreshed: string[], mustRefresh: boolean }} apt
  * @param {string} debs
- * @param {string} temp
  * @param {Log} log
  * @returns {Promise<string>} version and architecture
  */
-async function downloadMissing(spec, { options, refreshed, mustRefresh }, debs, temp, log) {
+async function downloadMissing(spec, { options, refreshed, mustRefresh }, debs, log) {
   if (!mustRefresh) {
     try {
       return await download(spec, options, debs, log);
@@ -330,9 +350,13 @@ async function downloadMissing(spec, { options, refreshed, mustRefresh }, debs, 
     }
   }
   const fresh = [...options, ...refreshed];
-  const { code, err } = await run('apt-get', ['-qq', ...fresh, 'update'], { cwd: temp, seconds: 300 });
-  if (code !== 0) throw new Error(`apt-get update failed: ${firstError(err)}`);
-  return await download(spec, fresh, debs, log);
+  const unfetched = await refresh(fresh);
+  try {
+    return await download(spec, fresh, debs, log);
+  } catch (error) {
+    if (unfetched === undefined || error instanceof CantRunUnpacked) throw error;
+    throw new Error(`apt-get update: ${unfetched}`);
+  }
 }
 
 class CantRunUnpacked extends Error {}
