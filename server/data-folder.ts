@@ -57,6 +57,7 @@ export class DataFolder {
   async lock(): Promise<void> {
     const lock = new SQLite(join(this.dir, 'lock'), { timeout: 0 });
     try {
+      lock.pragma('journal_mode = MEMORY'); // nothing is ever written: no journal beside it
       lock.exec('BEGIN EXCLUSIVE');
       this.#lock = lock;
     } catch (error) {

@@ -12,6 +12,9 @@ const STOP_DEADLINE_MS = 4800;
 /** Ctrl+C reaches the whole group, and npm passes it on again: what comes this close together is one wish. */
 const SAME_SIGNAL_MS = 1000;
 
+/** How long a start may go on after it was told to stop. */
+const START_GRACE_MS = 2000;
+
 export function registerUp(program: Command, io: CliIo): void {
   withSettings(program.command('up'))
     .description('Run the appliance')
@@ -35,11 +38,11 @@ async function up(io: CliIo, flags: Record<string, unknown>): Promise<void> {
   io.onSignal((signal) => {
     if (signal === 'SIGHUP') {
       app?.inventory.reload().catch((error: unknown) => logger.error({ err: error }, 'the reload failed'));
-    } else if (app === undefined) {
-      io.exit(EXIT.environment);
     } else if (asked === undefined) {
       asked = performance.now();
       stopNow(signal);
+      // Still starting: it stops as soon as it has, unless it waits for something (a standby for its turn).
+      setTimeout(() => app ?? io.exit(EXIT.environment), START_GRACE_MS).unref();
     } else if (performance.now() - asked > SAME_SIGNAL_MS) {
       io.exit(EXIT.environment);
     }
