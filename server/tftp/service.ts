@@ -1,40 +1,78 @@
-import type { Socket } from 'node:dgram';
+import type { EventLog } from '../events/log.ts';
+import type { InventoryIndex } from '../inventory/index.ts';
+import { Damper } from './damper.ts';
+import { Folder } from './folder.ts';
+import { loadSegmentationOffload } from './gso.ts';
+import { hostOf } from './host-of.ts';
+import { DEFAULT_LIMITS } from './negotiate.ts';
 import { bindTftpPort } from './port.ts';
+import type { Resolver } from './resolve.ts';
+import { type RefusedRequest, TftpServer, type TransferRecord } from './server.ts';
+import { parsePortPolicy } from './sockets.ts';
 
 export interface TftpOptions {
   bind: string;
   port: number;
+  /** `any`, `single` or a range such as `50000-50999`. */
+  ports: string;
+  maxTransfers: number;
+  maxPerClient: number;
+  bootDir: string;
+  /** Files that are made on request; they come before those of the folder. */
+  virtualFiles: readonly Resolver[];
+  events: EventLog;
+  inventory: () => InventoryIndex;
   nodeBinary: string;
+  onFault: (error: unknown) => void;
 }
 
-const OPCODE_READ = 1;
-const OPCODE_ERROR = 5;
-const ERROR_NOT_FOUND = 1;
+/** A transfer that is under way, for people. */
+export interface TransferStatus {
+  name: string;
+  host: string | null;
+  file: string;
+  bytes: number;
+  size: number;
+  seconds: number;
+  retransmits: number;
+}
 
-/**
- * Holds the TFTP port. There are no files behind it yet, so every read is told at once that the file is not there:
- * firmware then goes on to its next boot source instead of waiting for minutes.
- */
+/** TFTP as a part of the appliance: the port, the boot folder, and every transfer as an event. */
 export class TftpService {
   readonly #options: TftpOptions;
-  #socket: Socket | undefined;
+  readonly #damper = new Damper(() => performance.now());
+  #server: TftpServer | undefined;
   #note: string | undefined;
 
   constructor(options: TftpOptions) {
     this.#options = options;
   }
 
+  /** Returns the port it is on. */
   async start(): Promise<number> {
-    const { bind, port, nodeBinary } = this.#options;
+    const { bind, port, ports, nodeBinary, bootDir, virtualFiles, maxTransfers, maxPerClient } =
+      this.#options;
     const bound = await bindTftpPort(bind, port, nodeBinary);
-    this.#socket = bound.socket;
     this.#note = bound.note;
-    bound.socket.on('error', () => {});
-    bound.socket.on('message', (message, sender) => {
-      if (message.length < 2 || message.readUInt16BE(0) !== OPCODE_READ) return;
-      bound.socket.send(notFound(), sender.port, sender.address, () => {});
+    this.#server = new TftpServer({
+      socket: bound.socket,
+      bind,
+      ports: parsePortPolicy(ports),
+      resolvers: [...virtualFiles, new Folder(bootDir).resolve],
+      limits: DEFAULT_LIMITS,
+      admission: { total: maxTransfers, perClient: maxPerClient },
+      offload: await loadSegmentationOffload(),
+      now: () => performance.now(),
+      onTransferEnd: (record) => this.#recordTransfer(record),
+      onRefused: (refused) => this.#recordRefusal(refused),
     });
+    this.#server.start();
     return bound.port;
+  }
+
+  stop(): void {
+    this.#server?.stop();
+    this.#server = undefined;
   }
 
   /** Why it is not on the port that was asked for. */
@@ -42,12 +80,63 @@ export class TftpService {
     return this.#note;
   }
 
-  stop(): void {
-    this.#socket?.close();
-    this.#socket = undefined;
+  get transfers(): TransferStatus[] {
+    return (this.#server?.transfers ?? []).map(
+      ({ client, address, file, bytes, size, milliseconds, retransmits }) => ({
+        name: client,
+        host: this.#hostOf(address, file) ?? null,
+        file,
+        bytes,
+        size,
+        seconds: milliseconds / 1000,
+        retransmits,
+      }),
+    );
   }
-}
 
-function notFound(): Buffer {
-  return Buffer.from([0, OPCODE_ERROR, 0, ERROR_NOT_FOUND, ...Buffer.from('no such file'), 0]);
+  #recordTransfer({
+    client,
+    address,
+    file,
+    bytes,
+    blocks,
+    retransmits,
+    milliseconds,
+    options,
+    ending,
+  }: TransferRecord): void {
+    const { result, reason } = ending!;
+    this.#append(address, file, {
+      kind: 'tftp.transfer',
+      data: {
+        client,
+        file,
+        bytes,
+        blocks,
+        retransmits,
+        seconds: Math.round(milliseconds) / 1000,
+        options: { ...options },
+        result,
+        ...(reason === undefined ? {} : { reason }),
+      },
+    });
+  }
+
+  #recordRefusal({ client, address, file, code, reason }: RefusedRequest): void {
+    const repeats = this.#damper.admit(`${address} ${file} ${code}`);
+    if (repeats === undefined) return;
+    this.#append(address, file, {
+      kind: 'tftp.refused',
+      data: { client, file, code, reason, ...(repeats === 0 ? {} : { repeats }) },
+    });
+  }
+
+  #append(address: string, file: string, event: Parameters<EventLog['append']>[0]): void {
+    const host = this.#hostOf(address, file);
+    this.#options.events.append(host === undefined ? event : { ...event, host }).catch(this.#options.onFault);
+  }
+
+  #hostOf(address: string, file: string): string | undefined {
+    return hostOf(this.#options.inventory(), address, file);
+  }
 }

@@ -1,0 +1,309 @@
+import type { RemoteInfo, Socket } from 'node:dgram';
+import { Admission, type AdmissionLimits } from './admission.ts';
+import { ERROR_CODE, encodeError, OPCODE, type Options, parsePacket, type Request } from './codec.ts';
+import type { SegmentationOffload } from './gso.ts';
+import { normaliseName } from './names.ts';
+import { type Limits, negotiate, type Terms } from './negotiate.ts';
+import { toNetascii } from './netascii.ts';
+import { type Refusal, type Resolver, resolveFile } from './resolve.ts';
+import { type PortPolicy, TransferSockets } from './sockets.ts';
+import { type Ending, Transfer, type Wire } from './transfer.ts';
+import { OffloadWire, type Peer, PlainWire } from './wire.ts';
+
+export interface TftpServerOptions {
+  /** Bound already; the server reads from it and, in single-port mode, sends everything through it. */
+  socket: Socket;
+  bind: string;
+  ports: PortPolicy;
+  resolvers: readonly Resolver[];
+  limits: Limits;
+  admission: AdmissionLimits;
+  /** Absent: a datagram at a time. */
+  offload?: SegmentationOffload | undefined;
+  now: () => number;
+  onTransferEnd: (record: TransferRecord) => void;
+  onRefused: (refused: RefusedRequest) => void;
+}
+
+/** A transfer, while it runs and when it has ended. */
+export interface TransferRecord {
+  client: string;
+  address: string;
+  file: string;
+  size: number;
+  bytes: number;
+  blocks: number;
+  retransmits: number;
+  milliseconds: number;
+  options: Options;
+  ending?: Ending;
+}
+
+export interface RefusedRequest extends Refusal {
+  client: string;
+  address: string;
+  file: string;
+}
+
+interface Active {
+  key: string;
+  request: Request;
+  file: string;
+  peer: Peer;
+  startedAt: number;
+  size: number;
+  accepted: Options;
+  transfer: Transfer | undefined;
+  close: () => void;
+}
+
+/** How often timers are looked at: one for all transfers costs less than one for each packet. */
+const TICK_MS = 10;
+/** A client that was heard of this recently didn't restart: its repeated request is a late copy. */
+const RESTART_SILENCE_MS = 1000;
+
+/** Reads requests from one port and runs the transfers that they start. */
+export class TftpServer {
+  readonly #options: TftpServerOptions;
+  readonly #sockets: TransferSockets | undefined;
+  readonly #admission: Admission;
+  readonly #active = new Map<string, Active>();
+  #ticker: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(options: TftpServerOptions) {
+    this.#options = options;
+    this.#sockets =
+      options.ports.kind === 'single' ? undefined : new TransferSockets(options.bind, options.ports);
+    this.#admission = new Admission(options.admission);
+  }
+
+  start(): void {
+    this.#options.socket.on('message', (message, sender) => this.#onMessage(message, sender));
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearInterval(this.#ticker);
+    for (const { transfer } of this.#active.values()) transfer?.stop('stopped');
+    this.#options.socket.close();
+  }
+
+  /** What is under way. */
+  get transfers(): TransferRecord[] {
+    return [...this.#active.values()]
+      .filter(({ transfer }) => transfer !== undefined)
+      .map((active) => this.#record(active));
+  }
+
+  #onMessage(message: Buffer, sender: RemoteInfo): void {
+    const opcode = message.length < 2 ? 0 : message.readUInt16BE(0);
+    if (opcode === OPCODE.read || opcode === OPCODE.write) {
+      this.#onRequest(parsePacket(message), sender);
+    } else if (this.#sockets === undefined) {
+      const active = this.#active.get(keyOf(sender));
+      if (active?.transfer !== undefined) onReply(active.transfer, message);
+      else this.#strange(this.#options.socket, message, sender);
+    }
+    // Anything else at the listening port is nobody's; an answer would only serve to reflect it.
+  }
+
+  #onRequest(request: ReturnType<typeof parsePacket>, sender: RemoteInfo): void {
+    if (this.#stopped) return;
+    if (request === undefined || (request.type !== 'read' && request.type !== 'write')) {
+      return this.#refuse(sender, '', {
+        code: ERROR_CODE.illegalOperation,
+        reason: 'the request is malformed',
+      });
+    }
+    if (request.type === 'write') {
+      return this.#refuse(sender, request.filename, {
+        code: ERROR_CODE.accessViolation,
+        reason: 'this server is read-only',
+      });
+    }
+    if (request.mode !== 'octet' && request.mode !== 'netascii') {
+      return this.#refuse(sender, request.filename, {
+        code: ERROR_CODE.illegalOperation,
+        reason: `the mode "${printable(request.mode)}" is not served; use octet`,
+      });
+    }
+    const named = normaliseName(request.filename);
+    if ('fault' in named) {
+      return this.#refuse(sender, request.filename, {
+        code: ERROR_CODE.accessViolation,
+        reason: named.fault,
+      });
+    }
+    if (this.#isCopy(request, keyOf(sender))) return;
+    void this.#begin(request, named.name, sender);
+  }
+
+  /** The same client asks again from the same port: a copy of a request that is being served, or a new start. */
+  #isCopy(request: Request, key: string): boolean {
+    const active = this.#active.get(key);
+    if (active === undefined) return false;
+    const { transfer } = active;
+    if (transfer === undefined) return true; // its file is still being looked up
+    const isSame = active.request.filename === request.filename;
+    if (isSame && !transfer.hasBegun) {
+      transfer.onRepeatedRequest();
+      return true;
+    }
+    if (isSame && transfer.silence < RESTART_SILENCE_MS) return true;
+    transfer.stop('superseded');
+    return false;
+  }
+
+  async #begin(request: Request, file: string, sender: RemoteInfo): Promise<void> {
+    const peer = { address: sender.address, port: sender.port };
+    const full = this.#admission.enter(peer.address);
+    if (full !== undefined) return this.#refuse(sender, file, { code: ERROR_CODE.undefined, reason: full });
+
+    const key = keyOf(peer);
+    const active: Active = {
+      key,
+      request,
+      file,
+      peer,
+      startedAt: this.#options.now(),
+      size: 0,
+      accepted: {},
+      transfer: undefined,
+      close: () => {
+        this.#active.delete(key);
+        this.#admission.leave(peer.address);
+      },
+    };
+    this.#active.set(key, active);
+    try {
+      const refusal = await this.#serve(active);
+      if (refusal === undefined) return;
+      active.close();
+      this.#refuse(sender, file, refusal);
+    } catch (error) {
+      active.close();
+      this.#refuse(sender, file, { code: ERROR_CODE.undefined, reason: (error as Error).message });
+    }
+  }
+
+  async #serve(active: Active): Promise<Refusal | undefined> {
+    const { peer, request } = active;
+    const resolution = await resolveFile(this.#options.resolvers, {
+      name: active.file,
+      address: peer.address,
+    });
+    if ('code' in resolution) return resolution;
+    addClose(active, () => resolution.release?.());
+
+    const socket = this.#sockets === undefined ? this.#options.socket : await this.#sockets.open();
+    if (socket === undefined)
+      return { code: ERROR_CODE.undefined, reason: 'every port for transfers is in use; try again' };
+    if (this.#sockets !== undefined) addClose(active, () => socket.close());
+    if (this.#stopped) {
+      active.close();
+      return undefined;
+    }
+
+    const content = request.mode === 'netascii' ? toNetascii(resolution.content) : resolution.content;
+    const { terms, accepted } = negotiate(request.options, content.length, this.#options.limits);
+    active.size = content.length;
+    active.accepted = accepted ?? {};
+    const transfer = new Transfer({
+      content,
+      terms,
+      accepted,
+      wire: this.#wire(socket, peer, terms),
+      now: this.#options.now,
+      onEnd: (ending) => {
+        const record = this.#record(active);
+        active.close();
+        this.#options.onTransferEnd({ ...record, ending });
+      },
+    });
+    active.transfer = transfer;
+    if (this.#sockets !== undefined) {
+      socket.on('message', (message, sender) => {
+        if (sender.port === peer.port && sender.address === peer.address) onReply(transfer, message);
+        else this.#strange(socket, message, sender);
+      });
+    }
+    transfer.start();
+    this.#tick();
+    return undefined;
+  }
+
+  #wire(socket: Socket, peer: Peer, { windowSize }: Terms): Wire {
+    const { offload } = this.#options;
+    // The option belongs to the socket: not for one that others send through, and of no use in lockstep.
+    if (offload === undefined || this.#sockets === undefined || windowSize === 1)
+      return new PlainWire(socket, peer);
+    return new OffloadWire(socket, peer, offload);
+  }
+
+  #record({ peer, file, size, startedAt, accepted, transfer }: Active): TransferRecord {
+    return {
+      client: `${peer.address}:${peer.port}`,
+      address: peer.address,
+      file,
+      size,
+      bytes: transfer?.bytes ?? 0,
+      blocks: transfer?.blocks ?? 0,
+      retransmits: transfer?.retransmits ?? 0,
+      milliseconds: this.#options.now() - startedAt,
+      options: accepted,
+    };
+  }
+
+  /** A packet from somebody who is not the client of this transfer (RFC 1350): say so to them, go on with the client. */
+  #strange(socket: Socket, message: Buffer, sender: RemoteInfo): void {
+    const opcode = message.length < 2 ? 0 : message.readUInt16BE(0);
+    // Never an error for an error: two servers would talk for ever.
+    if (opcode !== OPCODE.ack && opcode !== OPCODE.data) return;
+    const error = encodeError(ERROR_CODE.unknownTransfer, 'unknown transfer');
+    socket.send(error, sender.port, sender.address, () => {});
+  }
+
+  #refuse(sender: RemoteInfo, file: string, { code, reason }: Refusal): void {
+    if (this.#stopped) return;
+    this.#options.socket.send(encodeError(code, reason), sender.port, sender.address, () => {});
+    const client = `${sender.address}:${sender.port}`;
+    this.#options.onRefused({ client, address: sender.address, file: printable(file), code, reason });
+  }
+
+  #tick(): void {
+    this.#ticker ??= setInterval(() => {
+      for (const { transfer } of this.#active.values()) transfer?.onTick();
+      if (this.#active.size > 0) return;
+      clearInterval(this.#ticker);
+      this.#ticker = undefined;
+    }, TICK_MS);
+  }
+}
+
+/** What a client may say to its transfer. The ACK comes first: it is the one that counts. */
+function onReply(transfer: Transfer, message: Buffer): void {
+  if (message.length >= 4 && message[0] === 0 && message[1] === OPCODE.ack) {
+    transfer.onAck(message.readUInt16BE(2));
+    return;
+  }
+  const packet = parsePacket(message);
+  if (packet?.type === 'error') transfer.onError(packet.code, printable(packet.message));
+}
+
+function addClose(active: Active, step: () => void): void {
+  const { close } = active;
+  active.close = () => {
+    step();
+    close();
+  };
+}
+
+function keyOf({ address, port }: Peer): string {
+  return `${address} ${port}`;
+}
+
+/** What came from the network, for logs and events. */
+function printable(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 255);
+}

@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { Admission } from '../../server/tftp/admission.ts';
+import { Damper } from '../../server/tftp/damper.ts';
+import { parsePortPolicy } from '../../server/tftp/sockets.ts';
+
+it('one address can’t take every place, and places come free again', () => {
+  const admission = new Admission({ total: 3, perClient: 2 });
+  expect([admission.enter('a'), admission.enter('a')]).toEqual([undefined, undefined]);
+  expect(admission.enter('a')).toContain('a has 2 transfers');
+  expect(admission.enter('b')).toBeUndefined();
+  expect(admission.enter('c')).toContain('3 transfers are under way');
+  admission.leave('a');
+  expect(admission.enter('c')).toBeUndefined();
+  expect(admission.total).toBe(3);
+});
+
+it('lets the first of equal messages through, then counts, then tells how many there were', () => {
+  let now = 0;
+  const damper = new Damper(() => now);
+  expect(damper.admit('x')).toBe(0);
+  expect(damper.admit('x')).toBeUndefined();
+  expect(damper.admit('y')).toBe(0);
+  expect(damper.admit('x')).toBeUndefined();
+  now = 61_000;
+  expect(damper.admit('x')).toBe(2);
+  for (let n = 0; n < 6000; n++) damper.admit(`n${n}`);
+  expect(damper.admit('x')).toBe(0);
+});
+
+it('understands port policies', () => {
+  expect(parsePortPolicy('any')).toEqual({ kind: 'any' });
+  expect(parsePortPolicy('single')).toEqual({ kind: 'single' });
+  expect(parsePortPolicy('50000-50999')).toEqual({ kind: 'range', first: 50000, last: 50999 });
+});
