@@ -29,8 +29,8 @@ export const ALLOWED = {
   doctor: ['data-folder.ts', 'document', 'errors.ts', 'inventory', 'net', 'settings.ts', 'store', 'tftp'],
   'readiness.ts': ['document', 'errors.ts', 'events', 'inventory'],
   // edges: the network and people
-  tftp: ['errors.ts'],
-  web: ['doctor', 'document', 'events', 'inventory', 'lifecycle', 'net', 'readiness.ts'],
+  tftp: ['errors.ts', 'events', 'inventory'],
+  web: ['doctor', 'document', 'events', 'inventory', 'lifecycle', 'net', 'readiness.ts', 'tftp'],
   http: [
     'access',
     'doctor',
@@ -42,6 +42,7 @@ export const ALLOWED = {
     'net',
     'readiness.ts',
     'store',
+    'tftp',
     'web',
   ],
   cli: ['*'],

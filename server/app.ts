@@ -5,6 +5,7 @@ import { ensureAdminToken } from './access/admin-token.ts';
 import { ensureAuthority, issueServerCertificate } from './access/certificate.ts';
 import { DataFolder } from './data-folder.ts';
 import { findMissing } from './doctor/missing.ts';
+import { StoreRecovery } from './doctor/store-recovery.ts';
 import { RailheadError, toRailheadError } from './errors.ts';
 import { describeEvent } from './events/describe.ts';
 import { EventLog } from './events/log.ts';
@@ -18,6 +19,7 @@ import { type Readiness, type Reason, readiness } from './readiness.ts';
 import type { Settings } from './settings.ts';
 import { adminTokenHashes } from './store/admin-tokens.ts';
 import { claimActive } from './store/claim.ts';
+import { setMeta } from './store/meta.ts';
 import { openStore } from './store/store.ts';
 import { TftpService } from './tftp/service.ts';
 import { VERSION } from './version.ts';
@@ -41,6 +43,8 @@ export interface RunningApp {
   readonly advertise: Advertised;
   /** Only at the very first start: the admin token, to be shown this once. */
   readonly newAdminToken: string | undefined;
+  /** Takes the inventory as it is on disk now. */
+  reload(): Promise<void>;
   readiness(): Readiness;
   missing(): ReturnType<typeof findMissing>;
   stop(reason: string): Promise<void>;
@@ -55,7 +59,8 @@ export async function startApp(options: AppOptions): Promise<RunningApp> {
   try {
     return await start(options, (undo) => started.push(undo));
   } catch (error) {
-    for (const undo of started.reverse()) await undo();
+    // What fails in tidying up must not hide why it was necessary.
+    for (const undo of started.reverse()) await (async () => undo())().catch(() => {});
     throw error;
   }
 }
@@ -89,7 +94,6 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   events.start();
   onUndo(() => events.stop());
 
-  const newAdminToken = await ensureAdminToken(store, events, data.keys);
   const authority = await ensureAuthority(data.keys, new Date());
 
   const inventory = new InventoryKeeper({
@@ -99,14 +103,42 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     dir: settings.inventory,
     shownAs: options.inventoryShownAs,
     watch: settings.watch,
+    onFault: (error) => {
+      logger.error({ err: error }, toRailheadError(error).message);
+      recovery.noteReloadFailure(error);
+    },
+  });
+  const recovery = new StoreRecovery({
+    fault: () => events.fault,
+    tryWrite: () =>
+      events.transact(async (db) => {
+        await setMeta(db, 'store.tried', String(now()));
+        return [];
+      }),
+    reload: () => inventory.reload(),
+  });
+  onUndo(() => inventory.stop());
+  await inventory.start();
+  recovery.start();
+  onUndo(() => recovery.stop());
+
+  const tftp = new TftpService({
+    bind: settings.bind,
+    port: settings.tftpPort,
+    ports: settings.tftpPorts,
+    maxTransfers: settings.tftpMaxTransfers,
+    maxPerClient: settings.tftpMaxPerClient,
+    bootDir: settings.boot,
+    virtualFiles: [],
+    events,
+    inventory: () => inventory.index,
+    nodeBinary: options.nodeBinary,
     onFault: (error) => logger.error({ err: error }, toRailheadError(error).message),
   });
-  await inventory.start();
-  onUndo(() => inventory.stop());
 
   let advertise: Advertised | undefined;
   const currentReadiness = (): Readiness =>
-    readiness({ events, inventory, startNotes, stopping: stopping.signal.aborted });
+    readiness({ events: recovery, inventory, startNotes, stopping: stopping.signal.aborted });
   const missing = () =>
     findMissing({ inventory: inventory.index.inventory, bootDir: settings.boot, assetsDir: settings.assets });
   const names = (): string[] => {
@@ -121,15 +153,18 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     store,
     events,
     inventory,
+    reload: () => recovery.reload(),
     readiness: currentReadiness,
     advertise: () => advertise!,
     missing,
+    transfers: () => tftp.transfers,
     adminTokenHashes: () => adminTokenHashes(store.db),
     stopSignal: stopping.signal,
     ownNames: names,
   };
   // Where it listens is in the banner; only what goes wrong is worth a line of its own.
-  const fastifyLogger = logger.child({}, { level: 'warn' }) as FastifyBaseLogger;
+  const level = logger.isLevelEnabled('warn') ? 'warn' : logger.level;
+  const fastifyLogger = logger.child({}, { level }) as FastifyBaseLogger;
 
   const http = new HttpListener(buildHttpApp({ context, logger: fastifyLogger }));
   onUndo(() => http.stop());
@@ -150,21 +185,22 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   onUndo(() => https.stop());
   const httpsPort = await https.start(settings.bind, settings.httpsPort, '--https-port');
   const renewal = setInterval(
-    () => void issue().then((tls) => https.useCertificate(tls)),
+    () =>
+      void issue().then(
+        (tls) => https.useCertificate(tls),
+        (error: unknown) => logger.error({ err: error }, 'the HTTPS certificate could not be renewed'),
+      ),
     CERTIFICATE_RENEWAL_MS,
   );
   renewal.unref();
   onUndo(() => clearInterval(renewal));
 
-  const tftp = new TftpService({
-    bind: settings.bind,
-    port: settings.tftpPort,
-    nodeBinary: options.nodeBinary,
-  });
   const tftpPort = await tftp.start();
   onUndo(() => tftp.stop());
   if (tftp.note !== undefined) startNotes.push({ part: 'tftp', message: tftp.note });
 
+  // Only now that nothing else can fail: a token is shown once, and not to those whose start was refused.
+  const newAdminToken = await ensureAdminToken(store, events, data.keys);
   await events.append({
     kind: 'server.started',
     data: { version: VERSION, database: store.dialect, advertise: advertise.url },
@@ -183,6 +219,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   const stop = async (reason: string): Promise<void> => {
     stopping.abort();
     clearInterval(renewal);
+    recovery.stop();
     tftp.stop();
     await Promise.all([http.stop(), https.stop()]);
     await inventory.stop();
@@ -197,7 +234,17 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   };
 
   const ports = { http: httpPort, https: httpsPort, tftp: tftpPort };
-  return { ports, inventory, events, advertise, newAdminToken, readiness: currentReadiness, missing, stop };
+  return {
+    ports,
+    inventory,
+    events,
+    advertise,
+    newAdminToken,
+    reload: () => recovery.reload(),
+    readiness: currentReadiness,
+    missing,
+    stop,
+  };
 }
 
 /** Where a client on the same machine reaches what listens on `bind`. */

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { access, chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import SQLite from 'better-sqlite3';
 import { RailheadError, systemCode } from './errors.ts';
 
@@ -35,19 +35,21 @@ export class DataFolder {
   async prepare(): Promise<void> {
     try {
       await mkdir(this.dir, { recursive: true, mode: 0o700 });
+      // Asked before anything is made in it: for a read-only disk, Node's mkdir says only "no such file".
+      await this.assertWritable();
       await mkdir(this.keys, { recursive: true, mode: 0o700 });
       await chmod(this.keys, 0o700);
-      await access(this.dir, constants.R_OK | constants.W_OK | constants.X_OK);
     } catch (error) {
-      throw new RailheadError(
-        'RH_DATA_UNUSABLE',
-        `Can't use the data folder ${this.dir}: ${reasonOf(error)}.`,
-        {
-          hint: 'Mend its rights, or choose another with --data DIR.',
-          cause: error,
-        },
-      );
+      if (error instanceof RailheadError) throw error;
+      throw this.#unusable(await whyNotMade(this.dir, error));
     }
+  }
+
+  /** Changes nothing. */
+  async assertWritable(): Promise<void> {
+    await access(this.dir, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
+      throw this.#unusable(error);
+    });
   }
 
   /**
@@ -55,14 +57,15 @@ export class DataFolder {
    * because Node has none): it ends with the process, however that ends, and leaves nothing stale behind.
    */
   async lock(): Promise<void> {
-    const lock = new SQLite(join(this.dir, 'lock'), { timeout: 0 });
+    let lock: SQLite.Database | undefined;
     try {
+      lock = new SQLite(join(this.dir, 'lock'), { timeout: 0 });
       lock.pragma('journal_mode = MEMORY'); // nothing is ever written: no journal beside it
       lock.exec('BEGIN EXCLUSIVE');
       this.#lock = lock;
     } catch (error) {
-      lock.close();
-      if (!systemCode(error)?.startsWith('SQLITE_BUSY')) throw error;
+      lock?.close();
+      if (!systemCode(error)?.startsWith('SQLITE_BUSY')) throw this.#unusable(error, ' (its file "lock")');
       const running = await this.running();
       const who =
         running === undefined
@@ -73,6 +76,12 @@ export class DataFolder {
         cause: error,
       });
     }
+  }
+
+  #unusable(error: unknown, where = ''): RailheadError {
+    const message = `Can't use the data folder ${this.dir}${where}: ${reasonOf(error)}.`;
+    const hint = 'Mend its rights, make room, or choose another with --data DIR.';
+    return new RailheadError('RH_DATA_UNUSABLE', message, { hint, cause: error });
   }
 
   unlock(): void {
@@ -98,6 +107,16 @@ export class DataFolder {
       return undefined;
     }
   }
+}
+
+/** Node's mkdir says "no such file" for any reason that keeps it from making a folder: the nearest parent knows. */
+async function whyNotMade(dir: string, error: unknown): Promise<unknown> {
+  if (systemCode(error) !== 'ENOENT' || dir === dirname(dir)) return error;
+  const parent = dirname(dir);
+  return access(parent, constants.W_OK | constants.X_OK).then(
+    () => error,
+    (reason: unknown) => whyNotMade(parent, reason),
+  );
 }
 
 function reasonOf(error: unknown): string {

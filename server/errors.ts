@@ -101,7 +101,13 @@ export function toRailheadError(error: unknown): RailheadError {
     case 'ENOSPC':
     case 'EDQUOT':
     case 'SQLITE_FULL':
-      return new RailheadError('RH_DISK_FULL', 'The disk that holds the data folder is full.', {
+    // A full disk shows itself to SQLite in these ways, too: its log or its index can't grow.
+    case 'SQLITE_IOERR_WRITE':
+    case 'SQLITE_IOERR_SHMSIZE':
+    case 'SQLITE_IOERR_SHMOPEN':
+    case 'SQLITE_IOERR_SHMMAP':
+    case 'SQLITE_IOERR_FSYNC':
+      return new RailheadError('RH_DISK_FULL', 'The disk that holds the data folder is full, or fails.', {
         hint: 'Free some space; nothing that was acknowledged is lost.',
         cause: error,
       });

@@ -1,14 +1,20 @@
 import { createInterface } from 'node:readline/promises';
+import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 import { runCli } from './cli/program.ts';
 import { EXIT } from './errors.ts';
 
 /** The process: arguments, environment, signals, exit codes. Nothing else in Railhead touches these. */
 
-// `railhead hosts | head`: a reader that has seen enough is no fault.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(EXIT.ok);
-});
+// `railhead hosts | head`: a reader that has seen enough is no fault. A server goes on without readers.
+let endsWithoutReaders = true;
+for (const output of [process.stdout, process.stderr]) {
+  output.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE' && endsWithoutReaders) process.exit(EXIT.ok);
+  });
+}
+
+const terminals = [0, 1, 2].filter((fd) => isatty(fd));
 
 process.on('uncaughtException', die);
 process.on('unhandledRejection', die);
@@ -43,6 +49,11 @@ process.exitCode = await runCli({
   stderr: { write: (text) => process.stderr.write(text), isTTY: process.stderr.isTTY === true },
   onSignal: (handler) => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, handler);
+  },
+  // A terminal that has been closed is none any more.
+  terminalIsGone: () => terminals.some((fd) => !isatty(fd)),
+  outliveOutput: () => {
+    endsWithoutReaders = false;
   },
   askSecret,
   setExitCode: () => {},

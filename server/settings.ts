@@ -1,8 +1,9 @@
+import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import Type, { type Static, type TSchema } from 'typebox';
-import { didYouMean } from './document/nearest.ts';
-import { formatProblem } from './document/problem.ts';
-import { isRecord, Shape } from './document/shape.ts';
+import { nearest } from './document/nearest.ts';
+import { formatProblem, quote } from './document/problem.ts';
+import { checked, isRecord, Shape } from './document/shape.ts';
 import { parseYaml } from './document/yaml.ts';
 import { RailheadError } from './errors.ts';
 
@@ -15,6 +16,8 @@ interface Extras {
   /** A path: relative ones start at the folder of whoever said it. */
   path?: true;
   expected?: string;
+  /** It may hold a password: what was given is not repeated in a message. */
+  secret?: true;
 }
 
 const path = (fallback: string, description: string) =>
@@ -44,23 +47,36 @@ export const SettingsSchema = Type.Object(
     data: path('data', 'Folder for the database, keys and what a running server says about itself'),
     boot: path('boot', 'Folder with the boot loaders that TFTP serves'),
     assets: path('assets', 'Folder with operating-system and sysext images'),
-    bind: Type.String({
-      default: '0.0.0.0',
-      argument: 'ADDR',
-      pattern: '^[0-9a-fA-F.:]+$',
-      expected: 'an IP address such as 0.0.0.0 or ::',
-      description: 'Address to listen on',
-    }),
+    bind: checked(
+      Type.String({
+        default: '0.0.0.0',
+        argument: 'ADDR',
+        expected: 'an IP address such as 0.0.0.0 or ::',
+        description: 'Address to listen on',
+      }),
+      (text) => isIP(text) !== 0,
+    ),
     httpPort: port(8080, 'Port for HTTP: boot files, pages, API'),
     httpsPort: port(8443, 'Port for HTTPS: the same, and what carries secrets'),
     tftpPort: port(69, 'Port for TFTP (UDP)'),
+    tftpPorts: Type.String({
+      default: 'any',
+      argument: 'PORTS',
+      pattern: '^(any|single|[0-9]{1,5}-[0-9]{1,5})$',
+      expected: '"any", "single" or a range such as 50000-50999',
+      description: 'Ports that TFTP answers from: any, a range (firewalls), or single (NAT, containers)',
+    }),
+    tftpMaxTransfers: count(4000, 'TFTP downloads at once'),
+    tftpMaxPerClient: count(600, 'TFTP downloads at once from one address'),
     advertise: Type.Optional(
-      Type.String({
-        argument: 'URL',
-        pattern: '^(https?://)?[^\\s/]+/?$',
-        expected: 'an address such as 10.0.0.5 or http://10.0.0.5:8080',
-        description: 'How machines reach this server; found from the network interfaces when left out',
-      }),
+      checked(
+        Type.String({
+          argument: 'URL',
+          expected: 'an address such as 10.0.0.5 or http://10.0.0.5:8080',
+          description: 'How machines reach this server; found from the network interfaces when left out',
+        }),
+        canBeAdvertised,
+      ),
     ),
     watch: Type.Boolean({
       default: true,
@@ -82,6 +98,7 @@ export const SettingsSchema = Type.Object(
     databaseUrl: Type.Optional(
       Type.String({
         env: 'DATABASE_URL',
+        secret: true,
         pattern: '^postgres(ql)?://',
         expected: 'a URL such as postgres://user@host/railhead',
         description:
@@ -91,6 +108,13 @@ export const SettingsSchema = Type.Object(
   },
   { additionalProperties: false },
 );
+
+/** An IP address, or what becomes a URL of a host with an optional port and nothing more. */
+function canBeAdvertised(text: string): boolean {
+  if (isIP(text) !== 0) return !text.includes('%');
+  const url = /^https?:\/\//.test(text) ? text : `http://${text}`;
+  return /^https?:\/\/[^\s/?#@]+\/?$/.test(url) && URL.canParse(url);
+}
 
 export type Settings = Static<typeof SettingsSchema>;
 export type SettingName = keyof Settings;
@@ -199,7 +223,8 @@ function take(
       declared.expected ??
       declared.enum?.join(', ') ??
       (declared.type === 'boolean' ? 'true or false' : 'a value');
-    faults.push(`${source}: expected ${wanted}, got "${given}"`);
+    const got = declared.secret ? 'something else' : quote(String(given));
+    faults.push(`${source}: expected ${wanted}, got ${got}`);
     return;
   }
   settings[name] = declared.path ? resolve(cwd, String(value)) : value;
@@ -219,15 +244,20 @@ const OTHER_VARIABLES = [
   'RAILHEAD_CACHE',
   'RAILHEAD_NO_APT',
   'RAILHEAD_PASSPHRASE',
+  'RAILHEAD_TEST_PARTS',
 ];
+
+const PREFIX = 'RAILHEAD_';
 
 /** A misspelt variable would be silently without effect; only near misses are refused, others may be anybody's. */
 function unknownVariables(env: Record<string, string | undefined>): string[] {
   const known = new Set([...SETTING_NAMES.map(envOf), ...OTHER_VARIABLES]);
+  // Compared without the prefix, which would make everything look alike: Kubernetes sets RAILHEAD_PORT on its own.
+  const words = [...known].filter((name) => name.startsWith(PREFIX)).map((name) => name.slice(PREFIX.length));
   return Object.keys(env)
-    .filter((name) => name.startsWith('RAILHEAD_') && !known.has(name))
+    .filter((name) => name.startsWith(PREFIX) && !known.has(name))
     .flatMap((name) => {
-      const guess = didYouMean(name, known);
-      return guess === '' ? [] : [`${name}: no such setting${guess}`];
+      const guess = nearest(name.slice(PREFIX.length), words);
+      return guess === undefined ? [] : [`${name}: no such setting; did you mean "${PREFIX}${guess}"?`];
     });
 }

@@ -5,23 +5,36 @@
 //   RAILHEAD_CACHE=DIR       where unpacked parts are kept
 //   RAILHEAD_NO_APT=1        fetch nothing
 //   RAILHEAD_PARTS=unpacked  pretend that the system has none of them (and is a minimal Debian)
-import { spawn } from 'node:child_process';
 import {
-  accessSync,
   chmodSync,
-  constants,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { cacheFolder, folders, newestFirst, withTempFolder } from './cache.mjs';
+import {
+  aptReleases,
+  aptSettings,
+  debianMirror,
+  debianSource,
+  firstError,
+  HANDS_OFF,
+  hasApt,
+  minimalStatus,
+  privateLists,
+  privateSources,
+  refresh,
+  unpack,
+} from './debian.mjs';
+import { installDebianPackages } from './debian-install.mjs';
+import { errorCode, errorText } from './files.mjs';
+import { isProgram, onPath, run } from './run.mjs';
 
 /**
  * @typedef {object} Part something to run
@@ -82,7 +95,57 @@ const PARTS = {
     probe: (path) => [path, 'version', '--short'],
     version: /^v?((?:[2-9]|\d\d)\.\S+)/m, // Compose 1 is another program, in Python
   },
+  /** path: the client `tftp`; other packages have another one of that name */
+  tftpHpa: {
+    what: 'tftp-hpa',
+    why: 'TFTP is tested with this client',
+    packages: ['tftp-hpa'],
+    main: /^tftp-hpa$/,
+    find: (root) => candidates(root, 'tftp'),
+    probe: (path) => [path, '-V'],
+    version: /^tftp-hpa ([^\s,]+)/,
+  },
+  /** path: the client, a version that has windows */
+  atftp: {
+    what: 'atftp',
+    why: 'TFTP is tested with this client',
+    packages: ['atftp'],
+    main: /^atftp$/,
+    find: (root) => candidates(root, 'atftp'),
+    probe: (path) => ['/bin/sh', '-c', '"$0" --version 2>&1', path],
+    version: /^atftp-(0\.(?:[89]|\d\d)\S*)/,
+  },
+  /** path: the program, one that knows tftp:// */
+  curl: {
+    what: 'curl',
+    why: 'TFTP is tested with this client',
+    packages: ['curl'],
+    main: /^curl$/,
+    find: (root) => candidates(root, 'curl'),
+    probe: (path) => [path, '--version'],
+    version: /^curl (\S+)[^]*^Protocols:.* tftp/m,
+  },
+  /** path: the program: `<path> tftp …` */
+  busybox: {
+    what: 'busybox',
+    why: 'TFTP is tested with its client',
+    packages: ['busybox-static'],
+    main: /^busybox-static$/,
+    find: (root) => candidates(root, 'busybox'),
+    probe: (path) => [path],
+    version: /^BusyBox v(\S+)[^]*\btftp\b/,
+  },
 };
+
+/**
+ * Where a program of that name can be.
+ *
+ * @param {string} root '' for the system, else an unpacked tree
+ * @param {string} name
+ */
+function candidates(root, name) {
+  return root ? ['usr/bin', 'bin'].map((folder) => join(root, folder, name)) : onPath(name);
+}
 
 /** Only of use to an installed system: scripts of packages, accounts, Perl, files with a fixed place. */
 const ONLY_INSTALLED =
@@ -90,10 +153,6 @@ const ONLY_INSTALLED =
 
 /** Programs run with the system's own loader, which fits one C library only. */
 const C_LIBRARY = /^(libc6|libc-bin)$/;
-
-const POLICY = '/usr/sbin/policy-rc.d';
-const POLICY_TEXT =
-  '#!/bin/sh\n# Railhead: no service starts while packages are installed for tests.\nexit 101\n';
 
 /**
  * Finds or fetches parts. One that can't be had is undefined, after one line that says so.
@@ -125,7 +184,7 @@ async function ensurePart(name, spec, log) {
     const cached = spec.install ? undefined : await firstUsable(spec, kept);
     if (cached) return cached;
     if (process.env.RAILHEAD_NO_APT === '1') throw new Error('RAILHEAD_NO_APT is set');
-    if (!(await succeeds('apt-get', '--version'))) throw new Error('this system has no apt-get');
+    if (!(await hasApt())) throw new Error('this system has no apt-get');
     if (spec.install) {
       await installDebianPackages(spec.packages, { log });
       const installed = await usable(spec, '', 'installed');
@@ -134,7 +193,7 @@ async function ensurePart(name, spec, log) {
     }
     return await fetchPart(spec, kept, forced, log);
   } catch (error) {
-    const why = (error instanceof Error ? error.message : String(error)).replace(/\s*\n\s*/g, ' ');
+    const why = errorText(error).replace(/\s*\n\s*/g, ' ');
     const what = `SKIPPED: ${name}: no ${spec.what} (${spec.why}): ${why}`;
     log(`${what}. Install it (apt-get install ${spec.packages.join(' ')}) and run this again.`);
     return undefined;
@@ -185,19 +244,13 @@ async function firstUsable(spec, kept) {
  */
 async function fetchPart(spec, kept, forced, log) {
   mkdirSync(kept, { recursive: true });
-  sweep(kept);
-  const temp = mkdtempSync(join(kept, '.tmp-'));
-  try {
+  return withTempFolder(kept, async (temp) => {
     const debs = join(temp, 'debs');
     const tree = join(temp, 'tree');
     mkdirSync(debs);
-    mkdirSync(tree);
     const apt = await aptOptions(spec, temp, forced);
     const got = await downloadMissing(spec, apt, debs, log);
-    for (const deb of readdirSync(debs)) {
-      const { code, err } = await run('dpkg-deb', ['-x', join(debs, deb), tree], { seconds: 300 });
-      if (code !== 0) throw new Error(`${deb} could not be unpacked: ${err.trim()}`);
-    }
+    for (const deb of readdirSync(debs)) await unpack(join(debs, deb), tree);
     if (!(await usable(spec, tree, 'unpacked'))) {
       throw new Error(`what was unpacked does not run: ${await complaint(spec, tree)}`);
     }
@@ -206,9 +259,7 @@ async function fetchPart(spec, kept, forced, log) {
     const part = await moveInto(spec, tree, place);
     if (!part) throw new Error(`what was unpacked does not run from ${place}`);
     return part;
-  } finally {
-    rmSync(temp, { recursive: true, force: true });
-  }
+  });
 }
 
 /**
@@ -224,8 +275,7 @@ async function moveInto(spec, tree, place) {
   try {
     renameSync(tree, place);
   } catch (error) {
-    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
-    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
+    if (!['ENOTEMPTY', 'EEXIST'].includes(errorCode(error))) throw error;
   }
   return usable(spec, place, 'unpacked');
 }
@@ -250,7 +300,7 @@ async function complaint(spec, root) {
 }
 
 /**
- * Options that keep apt from touching the system: no locks, no package cache, no change of user.
+ * How apt is told to look: at the machine's own lists first, then at fresh ones that only we use.
  *
  * @param {PartSpec} spec
  * @param {string} temp
@@ -258,37 +308,17 @@ async function complaint(spec, root) {
  * @returns {Promise<{ options: string[], refreshed: string[], mustRefresh: boolean }>}
  */
 async function aptOptions(spec, temp, forced) {
-  const options = settings({
-    'Debug::NoLocking': '1',
-    'APT::Sandbox::User': 'root',
-    'Acquire::Languages': 'none',
-    'Acquire::Retries': '2',
-    'Acquire::http::Timeout': '30',
-    'Acquire::https::Timeout': '30',
-    'Dir::Cache::pkgcache': '',
-    'Dir::Cache::srcpkgcache': '',
-  });
+  const options = [...HANDS_OFF];
   if (forced) {
     const status = join(temp, 'status');
     writeFileSync(status, minimalStatus(readFileSync('/var/lib/dpkg/status', 'utf8')));
-    options.push(...settings({ 'Dir::State::status': status }));
+    options.push(...aptSettings({ 'Dir::State::status': status }));
   }
-  const lists = join(temp, 'lists');
-  mkdirSync(join(lists, 'partial'), { recursive: true });
-  const refreshed = settings({ 'Dir::State::lists': lists, 'Dir::Cache': temp });
+  const refreshed = privateLists(temp);
   const foreign =
     spec.suite === undefined ? undefined : await foreignSource(spec.suite, [...options, ...refreshed]);
-  if (foreign !== undefined) {
-    const list = join(temp, 'sources.list');
-    writeFileSync(list, foreign);
-    refreshed.push(...settings({ 'Dir::Etc::sourcelist': list, 'Dir::Etc::sourceparts': '/dev/null' }));
-  }
+  if (foreign !== undefined) refreshed.push(...privateSources(temp, [foreign]));
   return { options, refreshed, mustRefresh: foreign !== undefined };
-}
-
-/** @param {Record<string, string>} values */
-function settings(values) {
-  return Object.entries(values).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
 }
 
 /**
@@ -299,38 +329,17 @@ function settings(values) {
  * @param {string[]} ownLists options for lists of our own, used when the machine has none
  */
 async function foreignSource(suite, ownLists) {
-  let mirrors = await debianMirrors([]);
-  if (mirrors.length === 0) {
+  let releases = await aptReleases([]);
+  if (debianMirror(releases) === undefined) {
     await refresh(ownLists);
-    mirrors = await debianMirrors(ownLists);
+    releases = await aptReleases(ownLists);
   }
-  if (mirrors.some(({ codename }) => codename === suite)) return undefined;
-  const mirror = mirrors.find(({ codename }) => !codename.includes('-'))?.uri;
+  if (releases.some(({ origin, codename }) => origin === 'Debian' && codename === suite)) return undefined;
+  const mirror = debianMirror(releases);
   if (mirror === undefined) {
     throw new Error(`it is in Debian ${suite}, and this machine's apt knows no Debian mirror`);
   }
-  const keys = '/usr/share/keyrings/debian-archive-keyring.gpg';
-  return `deb ${existsSync(keys) ? `[signed-by=${keys}] ` : ''}${mirror} ${suite} main\n`;
-}
-
-/** @param {string[]} options */
-async function debianMirrors(options) {
-  const format = '$(CREATED_BY) $(ORIGIN) $(COMPONENT) $(CODENAME) $(REPO_URI)';
-  const { out } = await run('apt-get', ['indextargets', '--format', format, ...options], { seconds: 60 });
-  return [...out.matchAll(/^Packages Debian main (\S+) (\S+)$/gm)].map(([, codename = '', uri = '']) => ({
-    codename,
-    uri,
-  }));
-}
-
-/**
- * @param {string[]} options
- * @returns {Promise<string | undefined>} what could not be fetched: apt-get takes that for success
- */
-async function refresh(options) {
-  const { code, err } = await run('apt-get', ['-qq', ...options, 'update'], { seconds: 300 });
-  if (code !== 0) throw new Error(`apt-get update failed: ${firstError(err)}`);
-  return /Failed to fetch.*/.exec(err)?.[0].trim();
+  return debianSource({ uri: mirror.uri, suite });
 }
 
 /**
@@ -392,116 +401,6 @@ async function download(spec, options, debs, log) {
   return `${main.version}_${main.architecture}`;
 }
 
-/** @param {string} text */
-function firstError(text) {
-  const lines = text.split('\n').filter(Boolean);
-  return (lines.find((line) => line.startsWith('E:')) ?? lines[0] ?? 'no reason given').replace(/^E: /, '');
-}
-
-/**
- * dpkg's record cut down to the packages that every Debian has, and what those depend on. Pure.
- *
- * @param {string} text /var/lib/dpkg/status
- */
-export function minimalStatus(text) {
-  const records = text.split(/\n\n+/).filter((record) => /^Status: .* installed$/m.test(record));
-  /** @param {string} record @param {string} name */
-  const field = (record, name) => new RegExp(`^${name}: (.*)$`, 'm').exec(record)?.[1] ?? '';
-  /** @param {string} value names in a relation, without versions and architectures */
-  const names = (value) =>
-    value
-      .split(/[,|]/)
-      .map((one) => one.trim().replace(/[\s:(].*$/, ''))
-      .filter(Boolean);
-  /** @type {Map<string, string[]>} */
-  const providers = new Map();
-  for (const record of records) {
-    for (const name of [field(record, 'Package'), ...names(field(record, 'Provides'))]) {
-      providers.set(name, [...(providers.get(name) ?? []), record]);
-    }
-  }
-  const queue = records.filter(
-    (record) => field(record, 'Essential') === 'yes' || field(record, 'Priority') === 'required',
-  );
-  const keep = new Set(queue);
-  for (let record = queue.pop(); record !== undefined; record = queue.pop()) {
-    for (const name of names(`${field(record, 'Pre-Depends')},${field(record, 'Depends')}`)) {
-      for (const provider of providers.get(name) ?? []) {
-        if (keep.has(provider)) continue;
-        keep.add(provider);
-        queue.push(provider);
-      }
-    }
-  }
-  return records
-    .filter((record) => keep.has(record))
-    .map((record) => `${record}\n\n`)
-    .join('');
-}
-
-/**
- * Really installs Debian packages, for a part that can't run unpacked. No service is started.
- *
- * @param {string[]} packages
- * @param {{ log: Log }} options
- * @returns {Promise<void>}
- */
-export async function installDebianPackages(packages, { log }) {
-  if (process.getuid?.() !== 0) throw new Error(`only root can install ${packages.join(', ')}`);
-  log(`Installing Debian packages on this system: ${packages.join(' ')}…`);
-  const restore = forbidServices();
-  try {
-    const args = ['-qq', '-y', 'install', '--no-install-recommends', ...packages];
-    const env = { DEBIAN_FRONTEND: 'noninteractive' };
-    const wait = settings({ 'DPkg::Lock::Timeout': '300' });
-    let result = await run('apt-get', [...wait, ...args], { env, seconds: 1800 });
-    if (result.code !== 0) {
-      const update = await run('apt-get', [...wait, '-qq', 'update'], { env, seconds: 300 });
-      if (update.code !== 0) throw new Error(`apt-get update failed: ${firstError(update.err)}`);
-      result = await run('apt-get', [...wait, ...args], { env, seconds: 1800 });
-    }
-    if (result.code !== 0) throw new Error(`apt-get install failed: ${firstError(result.err)}`);
-  } finally {
-    restore();
-  }
-}
-
-/** Puts Debian's own switch for this in place; returns what puts the former state back. */
-function forbidServices() {
-  const saved = `${POLICY}.before-railhead`;
-  const there = existsSync(POLICY);
-  // Ours, left by a run that was killed: the file from before, if any, is still saved.
-  if (there && readFileSync(POLICY, 'utf8') !== POLICY_TEXT) renameSync(POLICY, saved);
-  writeFileSync(POLICY, POLICY_TEXT, { mode: 0o755 });
-  return () => {
-    if (existsSync(saved)) renameSync(saved, POLICY);
-    else rmSync(POLICY, { force: true });
-  };
-}
-
-/** Where unpacked parts live: outside the checkout, so that every checkout and a fresh clone has them. */
-export function cacheFolder() {
-  const { RAILHEAD_CACHE, XDG_CACHE_HOME } = process.env;
-  if (RAILHEAD_CACHE) return RAILHEAD_CACHE;
-  if (process.getuid?.() === 0) return '/var/cache/railhead';
-  return join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'railhead');
-}
-
-/**
- * Removes what fetches that were killed have left.
- *
- * @param {string} kept
- */
-function sweep(kept) {
-  const yesterday = Date.now() - 24 * 3_600_000;
-  for (const name of readdirSync(kept)) {
-    const path = join(kept, name);
-    if (name.startsWith('.tmp-') && statSync(path).mtimeMs < yesterday) {
-      rmSync(path, { recursive: true, force: true });
-    }
-  }
-}
-
 /**
  * @param {string} root an unpacked tree
  * @returns {string[]}
@@ -510,81 +409,4 @@ function libraryFolders(root) {
   return ['usr/lib', 'lib'].flatMap((folder) =>
     folders(join(root, folder)).filter((path) => /-linux-gnu\w*$/.test(path)),
   );
-}
-
-/**
- * @param {string} path
- * @returns {string[]} the folders in it, full paths; temporary ones excepted
- */
-function folders(path) {
-  try {
-    return readdirSync(path, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
-      .map((entry) => join(path, entry.name));
-  } catch {
-    return [];
-  }
-}
-
-/** @param {string[]} paths ending in versions */
-function newestFirst(paths) {
-  return paths.sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
-}
-
-/** @param {string} name */
-function onPath(name) {
-  const paths = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
-  return paths.map((folder) => join(folder, name)).filter(isProgram);
-}
-
-/** @param {string} path */
-function isProgram(path) {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
-}
-
-/**
- * @param {string} program
- * @param {string[]} args
- */
-async function succeeds(program, ...args) {
-  return (await run(program, args, { seconds: 20 })).code === 0;
-}
-
-/**
- * @param {string} program
- * @param {string[]} args
- * @param {{ cwd?: string, env?: Record<string, string>, seconds: number }} options
- * @returns {Promise<{ code: number, out: string, err: string }>} code -1: could not start, or took too long
- */
-function run(program, args, { cwd = '/', env = {}, seconds }) {
-  return new Promise((resolve) => {
-    const child = spawn(program, args, {
-      cwd,
-      env: { ...process.env, LC_ALL: 'C', ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: seconds * 1000,
-      killSignal: 'SIGKILL',
-    });
-    let out = '';
-    let err = '';
-    child.stdout.on('data', (chunk) => {
-      out += chunk;
-    });
-    child.stderr.on('data', (chunk) => {
-      err += chunk;
-    });
-    child.once('error', (error) => resolve({ code: -1, out, err: err || error.message }));
-    child.once('close', (code) =>
-      resolve({
-        code: code ?? -1,
-        out,
-        err: code === null ? `${err}\n${program} took over ${seconds} s` : err,
-      }),
-    );
-  });
 }

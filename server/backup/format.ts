@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -29,6 +29,8 @@ export type BackupRecord =
   | { end: true; records: number };
 
 const KEY_BYTES = 32;
+const SALT_BYTES = 16;
+const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HASH_BYTES = 32;
 const SCRYPT = { N: 2 ** 15, r: 8, p: 1, maxmem: 128 * 1024 * 1024 };
@@ -42,19 +44,17 @@ export async function writeBackup(
 ): Promise<void> {
   const full: BackupHeader = { railhead: 'backup', format: 1, ...header };
   if (passphrase !== undefined) {
-    full.encryption = { salt: randomBytes(16).toString('base64'), nonce: randomBytes(12).toString('base64') };
+    full.encryption = {
+      salt: randomBytes(SALT_BYTES).toString('base64'),
+      nonce: randomBytes(NONCE_BYTES).toString('base64'),
+    };
   }
   const headerLine = Buffer.from(`${JSON.stringify(full)}\n`);
   const seal = await makeSeal(full, headerLine, passphrase);
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await file.write(headerLine);
-    const sink = file.createWriteStream({ autoClose: false });
-    await pipeline(Readable.from(lines(records)), createGzip(), seal.transform, sink);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  // Flushed to the disk before it counts as written.
+  const sink = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true });
+  sink.write(headerLine);
+  await pipeline(Readable.from(lines(records)), createGzip(), seal.transform, sink);
 }
 
 /** Reads the whole file once for each call: records are only worth something after the last one has come. */
@@ -76,7 +76,8 @@ export async function* readBackup(
     let records = 0;
     let ended = false;
     for await (const line of createInterface({ input: gunzip, crlfDelay: Number.POSITIVE_INFINITY })) {
-      const record = JSON.parse(line) as BackupRecord;
+      const record = asRecord(JSON.parse(line));
+      if (record === undefined || ended) throw damaged(path, `record ${records + 1} is not one`);
       if ('end' in record) ended = record.records === records;
       records++;
       yield record;
@@ -91,15 +92,50 @@ export async function* readBackup(
 
 export async function readHeader(path: string): Promise<{ header: BackupHeader; headerBytes: Buffer }> {
   const start = await readRange(path, 0, MAX_HEADER_BYTES);
-  const end = start.indexOf('\n');
+  const headerBytes = start.subarray(0, start.indexOf('\n') + 1);
   try {
-    const header = JSON.parse(start.subarray(0, end).toString()) as BackupHeader;
-    if (header.railhead === 'backup' && header.format === 1)
-      return { header, headerBytes: start.subarray(0, end + 1) };
+    const header: unknown = JSON.parse(headerBytes.toString());
+    if (isHeader(header)) return { header, headerBytes };
   } catch {
     // said below
   }
   throw new RailheadError('RH_BACKUP_INVALID', `${path} is not a backup that this Railhead can read.`);
+}
+
+function isHeader(value: unknown): value is BackupHeader {
+  if (!isObject(value) || value.railhead !== 'backup' || value.format !== 1) return false;
+  const { version, schema, createdAt, encryption } = value;
+  if (typeof version !== 'string' || typeof createdAt !== 'string') return false;
+  if (!Number.isInteger(schema) || (schema as number) < 1) return false;
+  if (encryption === undefined) return true;
+  return (
+    isObject(encryption) && isBase64(encryption.salt, SALT_BYTES) && isBase64(encryption.nonce, NONCE_BYTES)
+  );
+}
+
+/** A backup may be anybody's work: nothing in it is taken to be what it should be. */
+function asRecord(value: unknown): BackupRecord | undefined {
+  if (!isObject(value)) return undefined;
+  const isRecord =
+    (value.end === true && Number.isInteger(value.records)) ||
+    (typeof value.file === 'string' && isBase64(value.base64)) ||
+    (typeof value.table === 'string' && isObject(value.row) && Object.values(value.row).every(isCell));
+  return isRecord ? (value as BackupRecord) : undefined;
+}
+
+function isCell(value: unknown): boolean {
+  if (isObject(value)) return Object.keys(value).length === 1 && isBase64(value.base64);
+  return value === null || typeof value === 'string' || typeof value === 'number';
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isBase64(value: unknown, bytes?: number): boolean {
+  if (typeof value !== 'string') return false;
+  const decoded = Buffer.from(value, 'base64');
+  return decoded.toString('base64') === value && (bytes === undefined || decoded.length === bytes);
 }
 
 async function* lines(records: AsyncIterable<BackupRecord>): AsyncGenerator<string> {
@@ -214,15 +250,15 @@ async function fileSize(path: string): Promise<number> {
 }
 
 async function readRange(path: string, start: number, end: number): Promise<Buffer> {
-  const file = await open(path).catch((error: NodeJS.ErrnoException) => {
-    throw new RailheadError('RH_BACKUP_INVALID', `Can't open ${path}: ${error.code ?? error.message}.`, {
-      cause: error,
-    });
-  });
+  let file: FileHandle | undefined;
   try {
+    file = await open(path);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(end - start), 0, end - start, start);
     return buffer.subarray(0, bytesRead);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new RailheadError('RH_BACKUP_INVALID', `Can't read ${path}: ${code ?? message}.`, { cause: error });
   } finally {
-    await file.close();
+    await file?.close();
   }
 }

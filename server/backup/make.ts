@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RailheadError } from '../errors.ts';
+import { RailheadError, systemCode, toRailheadError } from '../errors.ts';
 import { SCHEMA_VERSION } from '../store/migrate.ts';
 import type { Store } from '../store/store.ts';
 import { allRows, type Row } from '../store/tables.ts';
@@ -29,8 +29,8 @@ export async function makeBackup(
   const made: MadeBackup = { rows: 0, keys: 0 };
   const header = { version: VERSION, schema: SCHEMA_VERSION, createdAt: new Date().toISOString() };
   const unfinished = `${path}.unfinished`;
-  await rm(unfinished, { force: true });
   try {
+    await rm(unfinished, { force: true });
     await writeBackup(
       unfinished,
       header,
@@ -38,11 +38,19 @@ export async function makeBackup(
       passphrase,
     );
   } catch (error) {
-    await rm(unfinished, { force: true });
-    throw error;
+    await rm(unfinished, { force: true }).catch(() => {});
+    throw explain(error, path);
   }
   await rename(unfinished, path);
   return made;
+}
+
+function explain(error: unknown, path: string): unknown {
+  const code = systemCode(error) ?? '';
+  if (toRailheadError(error).code !== 'RH_INTERNAL' || !/^E[A-Z]+$/.test(code)) return error;
+  const isPlace = ['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG'].includes(code);
+  const message = `Can't write the backup ${path}: ${isPlace ? 'there is no such folder' : 'no right to'} (${code}).`;
+  return new RailheadError(isPlace ? 'RH_USAGE' : 'RH_DATA_UNUSABLE', message, { cause: error });
 }
 
 async function* records(

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { link, mkdir, rename, rm } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { link, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import SQLite from 'better-sqlite3';
 import type { DataFolder } from '../data-folder.ts';
-import { RailheadError } from '../errors.ts';
+import { RailheadError, systemCode } from '../errors.ts';
 import { writeSecretFile } from '../secret-file.ts';
 import { migrate, SCHEMA_VERSION, schemaVersion } from '../store/migrate.ts';
 import { openPostgres } from '../store/postgres.ts';
@@ -27,6 +27,8 @@ export interface CheckedBackup {
   keys: string[];
 }
 
+const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+
 /** Reads a backup from end to end. Throws when anything in it is not as it was written. */
 export async function checkBackup(path: string, passphrase: string | undefined): Promise<CheckedBackup> {
   const { header } = await readHeader(path);
@@ -42,8 +44,7 @@ export async function checkBackup(path: string, passphrase: string | undefined):
       checked.rows[record.table] = (checked.rows[record.table] ?? 0) + 1;
     } else if ('file' in record) {
       // The name comes from a file that may be anybody's: it must not lead out of the keys folder.
-      if (record.file !== basename(record.file) || record.file.startsWith('.'))
-        throw unexpected(path, record.file);
+      if (!KEY_NAME.test(record.file)) throw unexpected(path, `the file ${JSON.stringify(record.file)}`);
       checked.keys.push(record.file);
     }
   }
@@ -65,10 +66,17 @@ export interface RestoreOptions {
 
 /** Restores a backup that has been checked. The data folder must be locked. */
 export async function restoreBackup(options: RestoreOptions): Promise<void> {
-  await (options.databaseUrl === undefined
-    ? restoreSqlite(options)
-    : restorePostgres(options, options.databaseUrl));
-  await restoreKeys(options);
+  // All that can fail comes first, beside what is there; what changes something is a few renames in the end.
+  const newKeys = `${options.data.keys}.restoring`;
+  try {
+    const hasKeys = await stageKeys(newKeys, options);
+    await (options.databaseUrl === undefined
+      ? restoreSqlite(options)
+      : restorePostgres(options, options.databaseUrl));
+    if (hasKeys) await replaceKeys(newKeys, options);
+  } finally {
+    await rm(newKeys, { recursive: true, force: true });
+  }
 }
 
 /** Into a new file beside the old one, which is then put in its place by one rename: never half a database. */
@@ -76,15 +84,19 @@ async function restoreSqlite(options: RestoreOptions): Promise<void> {
   const file = sqliteFile(options.data.dir);
   if (existsSync(file) && !options.replace) throw notEmpty(file);
   const unfinished = `${file}.restoring`;
-  await removeSqlite(unfinished);
-  const store = await openSqlite(unfinished);
   try {
-    await fill(store, options);
+    await removeSqlite(unfinished);
+    const store = await openSqlite(unfinished);
+    try {
+      await fill(store, options);
+    } finally {
+      await store.close();
+    }
+    await putAside(file, options.stamp);
+    await rename(unfinished, file);
   } finally {
-    await store.close();
+    await removeSqlite(unfinished);
   }
-  if (existsSync(file)) await putAside(file, options.stamp);
-  await rename(unfinished, file);
 }
 
 async function restorePostgres(options: RestoreOptions, url: string): Promise<void> {
@@ -127,8 +139,13 @@ async function insertAll(db: Db, { path, passphrase, backup }: RestoreOptions): 
   let rows: Row[] = [];
   let table: TableName | undefined;
   const flush = async (): Promise<void> => {
-    if (table !== undefined) await insertRows(db, table, rows);
+    if (table !== undefined)
+      await insertRows(db, table, rows).catch((error: unknown) => refuse(error, table));
     rows = [];
+  };
+  const refuse = (error: unknown, where: string | undefined): never => {
+    if (!isAboutTheRows(error)) throw error;
+    throw unexpected(path, `rows that the table ${where} does not take`);
   };
   for await (const record of readBackup(path, passphrase)) {
     if (!('table' in record)) continue;
@@ -141,24 +158,40 @@ async function insertAll(db: Db, { path, passphrase, backup }: RestoreOptions): 
   await flush();
 }
 
-async function restoreKeys({ path, passphrase, data, stamp }: RestoreOptions): Promise<void> {
-  const files: { name: string; content: string }[] = [];
-  for await (const record of readBackup(path, passphrase)) {
-    if ('file' in record)
-      files.push({ name: record.file, content: Buffer.from(record.base64, 'base64').toString() });
-  }
-  if (files.length === 0) return;
-  if (files.some(({ name }) => existsSync(join(data.keys, name)))) {
-    await rename(data.keys, `${data.keys}.replaced-${stamp}`);
-    await mkdir(data.keys, { mode: 0o700 });
-  }
-  for (const { name, content } of files) await writeSecretFile(join(data.keys, name), content);
+/** Constraints and unknown columns: SQLite's codes, and PostgreSQL's classes for data, integrity and syntax. */
+function isAboutTheRows(error: unknown): boolean {
+  return /^(SQLITE_(CONSTRAINT|ERROR|MISMATCH|RANGE|TOOBIG)|(22|23|42)[0-9A-Z]{3}$)/.test(
+    systemCode(error) ?? '',
+  );
 }
 
-/** Keeps the old database under another name. What its log still held is written into it first, if it can be. */
+/** Writes the keys of the backup into a folder beside the real one; `false` when it has none. */
+async function stageKeys(dir: string, { path, passphrase }: RestoreOptions): Promise<boolean> {
+  await rm(dir, { recursive: true, force: true });
+  await mkdir(dir, { mode: 0o700 });
+  let hasKeys = false;
+  for await (const record of readBackup(path, passphrase)) {
+    if (!('file' in record)) continue;
+    hasKeys = true;
+    await writeSecretFile(join(dir, record.file), Buffer.from(record.base64, 'base64').toString());
+  }
+  return hasKeys;
+}
+
+async function replaceKeys(newKeys: string, { data, stamp }: RestoreOptions): Promise<void> {
+  const isEmpty = (await readdir(data.keys)).length === 0;
+  await (isEmpty ? rmdir(data.keys) : rename(data.keys, `${data.keys}.replaced-${stamp}`));
+  await rename(newKeys, data.keys);
+}
+
+/**
+ * Keeps the old database under another name. What its log still held is written into it first, if it can be.
+ * A log whose database is gone is put aside, too: SQLite would take it for the new one's and ruin that.
+ */
 async function putAside(file: string, stamp: string): Promise<void> {
+  const isThere = existsSync(file);
   try {
-    const old = new SQLite(file);
+    const old = new SQLite(file, { fileMustExist: true });
     old.pragma('wal_checkpoint(TRUNCATE)');
     old.close();
   } catch {
@@ -167,7 +200,7 @@ async function putAside(file: string, stamp: string): Promise<void> {
   for (const suffix of ['-wal', '-shm']) {
     if (existsSync(file + suffix)) await rename(file + suffix, `${file}.replaced-${stamp}${suffix}`);
   }
-  await link(file, `${file}.replaced-${stamp}`);
+  if (isThere) await link(file, `${file}.replaced-${stamp}`);
 }
 
 async function removeSqlite(file: string): Promise<void> {

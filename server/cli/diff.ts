@@ -7,7 +7,7 @@ import type { Inventory } from '../inventory/model.ts';
 import { openRevision } from '../inventory/revision.ts';
 import { findRevision, revisionInForce } from '../store/revisions.ts';
 import { openExistingStore } from '../store/store.ts';
-import { connect, type ServerFlags, withServer } from './client.ts';
+import { connect, type ServerFlags, wantedServer, withServer } from './client.ts';
 import { folderArgument, shownAs } from './inventory-folder.ts';
 import { type CliIo, print, printJson } from './io.ts';
 import { settingsFor, withSettings } from './settings.ts';
@@ -48,7 +48,7 @@ async function baseline(io: CliIo, flags: ServerFlags, wanted: string): Promise<
     return await (await connect(io, flags)).get<Baseline>(`/api/v1/revisions/${encodeURIComponent(wanted)}`);
   } catch (error) {
     const isDown = error instanceof RailheadError && error.code === 'RH_SERVER_NOT_RUNNING';
-    if (!isDown || flags.server !== undefined) throw error;
+    if (!isDown || wantedServer(io, flags) !== undefined) throw error;
   }
   const { data, databaseUrl } = await settingsFor(io, flags);
   const store = await openExistingStore({ dataDir: data, databaseUrl });

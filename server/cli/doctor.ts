@@ -16,7 +16,7 @@ export function registerDoctor(program: Command, io: CliIo): void {
     .addHelpText('after', '\nExit code 1 when something fails; warnings alone are no failure.')
     .action(async (flags) => {
       const settings = await settingsFor(io, flags);
-      const running = await runningServer(io, flags);
+      const { running, fault } = await runningServer(io, flags);
       const findings = await examine({
         settings,
         inventoryShownAs: shownAs(io, settings.inventory),
@@ -27,6 +27,7 @@ export function registerDoctor(program: Command, io: CliIo): void {
       for (const { part, message } of running?.readiness.reasons ?? []) {
         findings.push({ name: `server: ${part}`, status: 'fail', message });
       }
+      if (fault !== undefined) findings.push(fault);
       if (flags.json) printJson(io.stdout, findings);
       else for (const finding of findings) print(io.stdout, ...format(finding));
       if (findings.some(({ status }) => status === 'fail')) io.setExitCode(EXIT.notRight);
@@ -36,13 +37,17 @@ export function registerDoctor(program: Command, io: CliIo): void {
 async function runningServer(
   io: CliIo,
   flags: ServerFlags,
-): Promise<{ url: string; readiness: Readiness } | undefined> {
+): Promise<{ running?: { url: string; readiness: Readiness }; fault?: Finding }> {
   try {
     const client = await connect(io, flags);
-    return { url: client.url, readiness: await client.get<Readiness>('/readyz') };
+    return { running: { url: client.url, readiness: await client.get<Readiness>('/readyz') } };
   } catch (error) {
-    if (error instanceof RailheadError && error.code === 'RH_SERVER_NOT_RUNNING') return undefined;
-    throw error;
+    if (!(error instanceof RailheadError) || error.exitCode !== EXIT.server) throw error;
+    if (error.code === 'RH_SERVER_NOT_RUNNING') return {};
+    const { message, hint } = error;
+    return {
+      fault: { name: 'server', status: 'fail', message, ...(hint === undefined ? {} : { fix: hint }) },
+    };
   }
 }
 

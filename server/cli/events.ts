@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { RailheadError } from '../errors.ts';
 import { describeEvent } from '../events/describe.ts';
 import type { Event } from '../events/kinds.ts';
-import { type Client, connect, withServer } from './client.ts';
+import { connect, type ServerFlags, withServer } from './client.ts';
 import { type CliIo, print, printJson } from './io.ts';
 import { readEventStream } from './read-event-stream.ts';
 
@@ -30,7 +30,7 @@ export function registerEvents(program: Command, io: CliIo): void {
       const show = (event: Event): void =>
         print(io.stdout, flags.json ? JSON.stringify(named(event)) : formatEvent(event));
       events.forEach(show);
-      if (flags.follow) await follow(io, client, query, events.at(-1)?.id ?? 0, show);
+      if (flags.follow) await follow(io, flags, query, events.at(-1)?.id ?? 0, show);
     });
 }
 
@@ -49,7 +49,7 @@ const RETRY_MS = 1000;
 /** Until Ctrl+C. A server that restarts is found again, and nothing in between is missed. */
 async function follow(
   io: CliIo,
-  client: Client,
+  flags: ServerFlags,
   query: URLSearchParams,
   last: number,
   show: (event: Event) => void,
@@ -57,19 +57,31 @@ async function follow(
   io.onSignal(() => io.exit(0));
   query.delete('limit');
   let after = last;
+  let said = '';
+  const sayOnce = (text: string): void => {
+    if (text !== said) print(io.stderr, text);
+    said = text;
+  };
   for (;;) {
     query.set('after', String(after));
     try {
-      const response = await client.open('GET', `/api/v1/events/stream?${query}`);
-      for await (const event of readEventStream(response)) {
+      // Looked for every time: a server that was told to take any free port comes back on another one.
+      const client = await connect(io, flags);
+      for await (const event of readEventStream(await client.stream(`/api/v1/events/stream?${query}`))) {
         after = event.id;
+        said = '';
         show(event);
       }
-      print(io.stderr, 'The server closed the connection; trying again …');
+      sayOnce('The server closed the connection; trying again …');
     } catch (error) {
-      if (!(error instanceof Error)) throw error;
-      print(io.stderr, `${error.message} Trying again …`);
+      if (!(error instanceof Error) || isRefusal(error)) throw error;
+      sayOnce(`${error.message} Trying again …`);
     }
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
+}
+
+/** Asking again would be answered the same. */
+function isRefusal(error: Error): boolean {
+  return error instanceof RailheadError && error.status >= 400 && error.status < 500;
 }

@@ -12,6 +12,10 @@ export interface CliIo {
   stderr: Output;
   /** Calls back at SIGTERM, SIGINT and SIGHUP instead of ending the process. */
   onSignal: (handler: (signal: NodeJS.Signals) => void) => void;
+  /** Whether the terminal that it was started on has been closed. */
+  terminalIsGone: () => boolean;
+  /** From now on it goes on when nobody reads its output any more; without this, it ends then. */
+  outliveOutput: () => void;
   /** Asks a person at the terminal for a passphrase; `undefined` when there is no terminal. */
   askSecret: (question: string) => Promise<string | undefined>;
   /** The exit code for when the command is done, if it is not 0. */

@@ -11,6 +11,7 @@ import { type CliIo, print } from './io.ts';
 import { registerReload } from './reload.ts';
 import { registerRestore } from './restore.ts';
 import { registerSchema } from './schema.ts';
+import { registerTransfers } from './transfers.ts';
 import { registerUp } from './up.ts';
 import { registerVersion } from './version.ts';
 
@@ -31,6 +32,7 @@ const REGISTER = [
   registerHosts,
   registerHost,
   registerEvents,
+  registerTransfers,
   registerReload,
   registerDoctor,
   registerBackup,

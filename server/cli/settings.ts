@@ -44,7 +44,10 @@ export function settingsHelp(): string {
 export async function settingsFor(io: CliIo, flags: Record<string, unknown>): Promise<Settings> {
   const given = (flags.config as string | undefined) ?? io.env.RAILHEAD_CONFIG;
   const path = given === undefined ? join(io.root, 'railhead.yaml') : resolve(io.cwd, given);
-  const text = await readIfThere(path);
+  const text = await readIfThere(path).catch((error: NodeJS.ErrnoException) => {
+    const reason = error.code === 'EISDIR' ? 'it is a folder' : (error.code ?? error.message);
+    throw new RailheadError('RH_SETTINGS_INVALID', `Can't read the settings file ${path}: ${reason}.`);
+  });
   if (text === undefined && given !== undefined) {
     throw new RailheadError('RH_SETTINGS_INVALID', `The settings file ${path} is not there.`);
   }

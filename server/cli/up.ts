@@ -12,6 +12,9 @@ const STOP_DEADLINE_MS = 4800;
 /** Ctrl+C reaches the whole group, and npm passes it on again: what comes this close together is one wish. */
 const SAME_SIGNAL_MS = 1000;
 
+/** What ends sooner than this after Ctrl+C would be killed by its repetition in the moment it ends. */
+const CTRL_C_LINGER_MS = 200;
+
 /** How long a start may go on after it was told to stop. */
 const START_GRACE_MS = 2000;
 
@@ -35,14 +38,16 @@ async function up(io: CliIo, flags: Record<string, unknown>): Promise<void> {
   });
   let app: RunningApp | undefined;
   let asked: number | undefined;
+  io.outliveOutput();
   io.onSignal((signal) => {
-    if (signal === 'SIGHUP') {
-      app?.inventory.reload().catch((error: unknown) => logger.error({ err: error }, 'the reload failed'));
+    // SIGHUP is the order to reload; but from a terminal that closes, it means what it always meant.
+    if (signal === 'SIGHUP' && !io.terminalIsGone()) {
+      app?.reload().catch((error: unknown) => logger.error({ err: error }, 'the reload failed'));
     } else if (asked === undefined) {
       asked = performance.now();
       stopNow(signal);
       // Still starting: it stops as soon as it has, unless it waits for something (a standby for its turn).
-      setTimeout(() => app ?? io.exit(EXIT.environment), START_GRACE_MS).unref();
+      setTimeout(() => app ?? io.exit(EXIT.ok), START_GRACE_MS).unref();
     } else if (performance.now() - asked > SAME_SIGNAL_MS) {
       io.exit(EXIT.environment);
     }
@@ -83,4 +88,8 @@ async function up(io: CliIo, flags: Record<string, unknown>): Promise<void> {
     .stop(reason)
     .catch((error: unknown) => logger.error({ err: error }, toRailheadError(error).message));
   clearTimeout(deadline);
+  if (reason === 'SIGINT') {
+    const lingered = performance.now() - (asked ?? 0);
+    await new Promise((resolve) => setTimeout(resolve, CTRL_C_LINGER_MS - lingered));
+  }
 }

@@ -75,7 +75,7 @@ const LOW_SPACE_GB = 5;
 async function dataFolder(settings: Settings): Promise<Finding[]> {
   if (!existsSync(settings.data)) return [ok('data folder', `${settings.data}: the first start makes it`)];
   try {
-    await new DataFolder(settings.data).prepare();
+    await new DataFolder(settings.data).assertWritable();
     const { bavail, bsize } = await statfs(settings.data);
     const freeGb = (bavail * bsize) / 1e9;
     const space = `${freeGb.toFixed(1)} GB free`;

@@ -1,7 +1,8 @@
 /** The known word that a typo most likely meant, or `undefined` when none is near enough. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
   const wanted = word.toLowerCase();
-  const limit = Math.max(1, Math.floor(word.length / 3));
+  // A third of it may be wrong, but never all of it: "a" is no typo of "b".
+  const limit = Math.min(Math.max(1, Math.floor(word.length / 3)), word.length - 1);
   let best: string | undefined;
   let bestDistance = limit + 1;
   for (const candidate of known) {

@@ -30,6 +30,12 @@ export function hasErrors(problems: readonly Problem[]): boolean {
   return problems.some(isError);
 }
 
+/** Text from a file inside a message: in quotes, on one line, and of bearable length. */
+export function quote(text: string): string {
+  const quoted = JSON.stringify(text);
+  return quoted.length > 60 ? `${quoted.slice(0, 57)}…"` : quoted;
+}
+
 /** By place, so that a person can walk through a file from top to bottom. */
 export function sortProblems(problems: readonly Problem[]): Problem[] {
   return problems.toSorted(

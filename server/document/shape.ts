@@ -1,12 +1,24 @@
-import type { Static, TSchema } from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Settings } from 'typebox/system';
 import { didYouMean } from './nearest.ts';
-import type { Problem } from './problem.ts';
+import { type Problem, quote } from './problem.ts';
 import type { Path, YamlDocument } from './yaml.ts';
 
 // TypeBox stops after 8 faults by default; people want to see all of theirs at once.
 Settings.Set({ maxErrors: 1000 });
+
+/**
+ * A schema with a check that no JSON Schema can express. `explain` gives the whole sentence about a value that fails;
+ * without it, `expected` speaks.
+ */
+export function checked<T extends TSchema>(
+  schema: T,
+  isRight: (value: Static<T>) => boolean,
+  explain?: (value: Static<T>) => string,
+) {
+  return Type.Refine(schema, isRight, (value) => explain?.(value) ?? '');
+}
 
 /** What TypeBox says about one fault; only the parts that are used here. */
 interface Fault {
@@ -19,7 +31,8 @@ interface Fault {
 
 /**
  * A TypeBox schema that explains, with the place in the file, why a value doesn't fit.
- * A schema may carry `expected`: what a person should have written, in words.
+ * A schema may carry `expected`: what a person should have written, in words; and `secret`: what was written in its
+ * place must not be shown.
  */
 export class Shape<T extends TSchema> {
   readonly schema: T;
@@ -52,15 +65,26 @@ export class Shape<T extends TSchema> {
   #explain(faults: Fault[], document: YamlDocument, base: Path, subject: string, root: unknown): Problem[] {
     const unions = faults
       .filter((fault) => fault.keyword === 'anyOf')
-      .map((fault) => `${fault.schemaPath}/anyOf/`);
+      .map(({ schemaPath, instancePath }) => {
+        const value = valueAt(root, pointerToPath(instancePath, root));
+        const branch = branchFor(schemaAt(this.schema as Schema, schemaPath), value);
+        return { schemaPath, meant: branch === undefined ? undefined : `${schemaPath}/anyOf/${branch}` };
+      });
+    /** One sentence for a union, not one for each of its branches, unless it is clear which branch was meant. */
+    const isAside = ({ keyword, schemaPath }: Fault): boolean =>
+      unions.some(({ schemaPath: union, meant }) =>
+        keyword === 'anyOf' && schemaPath === union
+          ? meant !== undefined
+          : schemaPath.startsWith(`${union}/anyOf/`) &&
+            (meant === undefined || !`${schemaPath}/`.startsWith(`${meant}/`)),
+      );
     const problems: Problem[] = [];
     const say = (place: 'key' | 'value', path: Path, message: string): void => {
       const { file, line, col } = place === 'key' ? document.placeOfKey(path) : document.placeOf(path);
       problems.push({ severity: 'error', file, line, col, subject, message });
     };
     for (const fault of faults) {
-      // One sentence for a union, not one for each of its branches.
-      if (unions.some((union) => fault.schemaPath.startsWith(union))) continue;
+      if (isAside(fault)) continue;
       const schema = schemaAt(this.schema as Schema, fault.schemaPath);
       const inner = pointerToPath(fault.instancePath, root);
       const path = [...base, ...inner];
@@ -73,14 +97,14 @@ export class Shape<T extends TSchema> {
           for (const key of fault.params.additionalProperties as string[]) {
             const guess = didYouMean(key, known);
             const list = guess === '' ? `; known keys: ${known.join(', ')}` : guess;
-            say('key', [...path, key], `${at}unknown key "${key}"${list}`);
+            say('key', [...path, key], `${at}unknown key ${quote(key)}${list}`);
           }
           break;
         }
         case 'required':
           for (const key of fault.params.requiredProperties as string[]) {
             const wanted = expectedOf(schema?.properties?.[key]);
-            say('value', path, `${at}"${key}" is missing${wanted === '' ? '' : ` (${wanted})`}`);
+            say('value', path, `${at}"${key}" is missing${wanted === '' ? '' : `; expected ${wanted}`}`);
           }
           break;
         case 'enum': {
@@ -91,8 +115,15 @@ export class Shape<T extends TSchema> {
           break;
         }
         default: {
+          if (fault.keyword === '~refine' && fault.message !== '') {
+            say('value', path, `${at}${fault.message}`);
+            break;
+          }
           const wanted = expectedOf(schema) || fault.message.replace(/^must (be|have|match) /, '');
-          say('value', path, `${at}expected ${wanted}, got ${show(valueAt(root, inner))}`);
+          const value = valueAt(root, inner);
+          const got = schema?.secret && isScalar(value) ? 'plain text' : show(value);
+          const hint = fitsInQuotes(schema, value) ? '; put it in quotes' : '';
+          say('value', path, `${at}expected ${wanted}, got ${got}${hint}`);
         }
       }
     }
@@ -103,7 +134,9 @@ export class Shape<T extends TSchema> {
 type Schema = {
   type?: string;
   expected?: string;
-  description?: string;
+  secret?: boolean;
+  pattern?: string;
+  minLength?: number;
   enum?: unknown[];
   anyOf?: Schema[];
   items?: Schema;
@@ -116,9 +149,9 @@ function expectedOf(schema: Schema | undefined): string {
   if (schema?.enum !== undefined) return oneOf(schema.enum.map(String));
   switch (schema?.type) {
     case 'string':
-      return 'text';
+      return schema?.minLength === undefined ? 'text' : 'text that is not empty';
     case 'array':
-      return 'a list';
+      return 'a list (lines that start with "- ")';
     case 'object':
       return 'a mapping (key: value)';
     case 'boolean':
@@ -130,26 +163,50 @@ function expectedOf(schema: Schema | undefined): string {
   }
 }
 
+/** `true` is no text, but "true" is. */
+function fitsInQuotes(schema: Schema | undefined, value: unknown): boolean {
+  if (schema?.type !== 'string' || typeof value !== 'boolean') return false;
+  return schema.pattern === undefined
+    ? schema.expected === undefined
+    : new RegExp(schema.pattern).test(String(value));
+}
+
+/** Which branch of a union a value was meant for: the only one of its type that can explain what it expects. */
+function branchFor(union: Schema | undefined, value: unknown): number | undefined {
+  const type = Array.isArray(value) ? 'array' : isRecord(value) ? 'object' : typeof value;
+  const branches = union?.anyOf ?? [];
+  const fitting = branches.filter((branch) => branch.type === type && branch.expected !== undefined);
+  return fitting.length === 1 ? branches.indexOf(fitting[0]!) : undefined;
+}
+
 function numbersAsWritten(schema: Schema, value: unknown, path: Path, document: YamlDocument): unknown {
+  const branches = [schema, ...(schema.anyOf ?? [])];
   if (typeof value === 'number') {
-    const wantsText = [schema, ...(schema.anyOf ?? [])].some((branch) => branch.type === 'string');
-    return wantsText ? (document.textOf(path) ?? value) : value;
+    const takes = (...types: string[]): boolean => branches.some(({ type }) => types.includes(type ?? ''));
+    return takes('string') && !takes('number', 'integer') ? (document.textOf(path) ?? value) : value;
   }
   if (Array.isArray(value)) {
-    const items = [schema, ...(schema.anyOf ?? [])].find((branch) => branch.items !== undefined)?.items;
+    const items = branches.find((branch) => branch.items !== undefined)?.items;
     if (items === undefined) return value;
     return value.map((item, index) => numbersAsWritten(items, item, [...path, index], document));
   }
   if (isRecord(value)) {
-    const pattern = Object.values(schema.patternProperties ?? {})[0];
+    const innerOf = (key: string): Schema | undefined => {
+      const named = branches.find((branch) => Object.hasOwn(branch.properties ?? {}, key))?.properties?.[key];
+      return named ?? branches.flatMap((branch) => Object.values(branch.patternProperties ?? {}))[0];
+    };
     return Object.fromEntries(
       Object.entries(value).map(([key, item]) => {
-        const inner = schema.properties?.[key] ?? pattern;
+        const inner = innerOf(key);
         return [key, inner === undefined ? item : numbersAsWritten(inner, item, [...path, key], document)];
       }),
     );
   }
   return value;
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value !== 'object' && value !== undefined;
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
@@ -192,10 +249,10 @@ function oneOf(words: string[]): string {
   return words.length === 1 ? `"${words[0]}"` : `one of ${words.join(', ')}`;
 }
 
-function show(value: unknown): string {
+/** What was written, in a few words. */
+export function show(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
-  if (typeof value === 'object') return 'a mapping';
-  const text = JSON.stringify(value);
-  return text.length > 60 ? `${text.slice(0, 57)}…"` : text;
+  if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping';
+  return typeof value === 'string' ? quote(value) : String(value);
 }

@@ -6,9 +6,11 @@ import {
   getScalarValue,
   mergeTag,
   parseEvents,
+  SCALAR_STYLE,
   YAMLException,
 } from 'js-yaml';
 import type { Place, Problem } from './problem.ts';
+import { COLLECTION_AS_KEY, explainYamlFault } from './yaml-fault.ts';
 
 /** A path from the root of a document to a value in it. */
 export type Path = readonly (string | number)[];
@@ -71,36 +73,79 @@ export class YamlDocument {
 export type YamlResult = { document: YamlDocument } | { problem: Problem };
 
 export interface YamlLimits {
-  /** How many nodes the document may have once every alias is written out (stops "billion laughs"). */
+  /**
+   * How large the document may be once every alias is written out (stops "billion laughs"): each value counts as
+   * one, long text as one for every 64 characters.
+   */
   maxNodes: number;
 }
 
 export const DEFAULT_LIMITS: YamlLimits = { maxNodes: 5_000_000 };
+const CHARACTERS_A_NODE = 64;
+const MAX_DEPTH = 100;
 
 const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
 
 /** Reads one YAML document. An empty file is a document whose value is `undefined`. */
-export function parseYaml(file: string, text: string, limits: YamlLimits = DEFAULT_LIMITS): YamlResult {
-  const fail = (message: string, place: { line: number; col: number }): YamlResult => ({
-    problem: { severity: 'error', file, ...place, subject: '', message },
+export function parseYaml(file: string, given: string, limits: YamlLimits = DEFAULT_LIMITS): YamlResult {
+  // Editors show no byte order mark, so it must not count as a column.
+  const text = given.startsWith('\uFEFF') ? given.slice(1) : given;
+  const fail = (message: string, offset: number): YamlResult => ({
+    problem: { severity: 'error', file, ...placeAt(lineStarts(text), offset), subject: '', message },
   });
-  const start = { line: 1, col: 1 };
   try {
-    const events = parseEvents(text, { filename: file });
-    const documents = events.filter((event) => event.type === EVENT_ID.DOCUMENT).length;
-    if (documents > 1)
-      return fail('more than one YAML document in a file; put each in a file of its own', start);
+    const events = parseEvents(text, { filename: file, maxDepth: MAX_DEPTH });
+    const second = secondDocument(text, events);
+    if (second !== undefined)
+      return fail('more than one YAML document in a file; put each in a file of its own', second);
+    const key = collectionAsKey(events);
+    if (key !== undefined) return fail(`not valid YAML: ${COLLECTION_AS_KEY}`, key);
     const bomb = aliasBomb(text, events, limits.maxNodes);
-    if (bomb !== undefined) return fail(bomb.message, placeAt(lineStarts(text), bomb.offset));
-    const values = constructFromEvents(events, { source: text, filename: file, schema: SCHEMA });
+    if (bomb !== undefined) return fail(bomb.message, bomb.offset);
+    const values = constructFromEvents(events, {
+      source: text,
+      filename: file,
+      schema: SCHEMA,
+      // Merges are bounded by aliasBomb; js-yaml's own limit is less than 10,000 hosts that share a block need.
+      maxTotalMergeKeys: -1,
+    });
     // A document with nothing but comments has the value null; that is no mistake.
     return { document: new YamlDocument(file, text, events, values[0] ?? undefined) };
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
-    const { mark } = error;
-    const place = mark === undefined ? start : { line: mark.line + 1, col: mark.column + 1 };
-    return fail(`not valid YAML: ${error.reason}`, place);
+    const { message, offset } = explainYamlFault(error.reason, text, error.mark?.position ?? 0);
+    return fail(`not valid YAML: ${message}`, offset);
   }
+}
+
+/** Where a second document starts, or `undefined`. */
+function secondDocument(text: string, events: Event[]): number | undefined {
+  const index = events.findIndex((event, at) => event.type === EVENT_ID.DOCUMENT && at > 0);
+  if (index < 0) return undefined;
+  const separator = /^---/gm;
+  separator.lastIndex = events.slice(0, index).reduce((end, event) => Math.max(end, endOf(event)), 0);
+  return separator.exec(text)?.index ?? text.length;
+}
+
+/** Where a list or mapping is used as a key, or `undefined`. js-yaml refuses it, too, but doesn't say where. */
+function collectionAsKey(events: Event[]): number | undefined {
+  const open: { isMapping: boolean; keyIsNext: boolean }[] = [];
+  for (const event of events) {
+    if (event.type === EVENT_ID.POP) {
+      open.pop();
+      continue;
+    }
+    const parent = open.at(-1);
+    const isCollection = event.type === EVENT_ID.MAPPING || event.type === EVENT_ID.SEQUENCE;
+    if (parent?.isMapping) {
+      if (parent.keyIsNext && isCollection) return event.start;
+      parent.keyIsNext = !parent.keyIsNext;
+    }
+    if (isCollection || event.type === EVENT_ID.DOCUMENT) {
+      open.push({ isMapping: event.type === EVENT_ID.MAPPING, keyIsNext: true });
+    }
+  }
+  return undefined;
 }
 
 interface PlacedNode {
@@ -110,35 +155,43 @@ interface PlacedNode {
   children?: Map<string | number, PlacedNode>;
 }
 
-/** Builds the tree of places. An alias takes the place where it is used and the children of its anchor. */
+interface Frame {
+  node: PlacedNode;
+  mapping: boolean;
+  index: number;
+  key: { name: string; start: number; isMerge: boolean } | null;
+  /** Set for a mapping, or a list of them, after `<<`: where its entries go as well. */
+  mergeInto: PlacedNode | null;
+}
+
+/**
+ * Builds the tree of places. An alias takes the place where it is used and the children of its anchor; what is merged
+ * by `<<` keeps the place where it was written, which is where it has to be mended.
+ */
 function placeNodes(text: string, events: Event[]): PlacedNode {
   const root: PlacedNode = { start: 0, keyStart: -1 };
   const anchors = new Map<string, PlacedNode>();
-  type Frame = {
-    node: PlacedNode;
-    mapping: boolean;
-    index: number;
-    key: { name: string; start: number } | null;
-  };
   const stack: Frame[] = [];
+  let end = 0; // of what was read so far
 
-  const attach = (node: PlacedNode): void => {
+  /** Returns the mapping that `node` is to be merged into, if it is the value of a `<<`. */
+  const attach = (node: PlacedNode, style?: number): PlacedNode | null => {
     const frame = stack.at(-1);
     if (frame === undefined) {
-      root.start = node.start;
-      if (node.children !== undefined) root.children = node.children;
-      if (node.text !== undefined) root.text = node.text;
-      return;
-    }
-    if (!frame.mapping) {
+      Object.assign(root, node);
+    } else if (!frame.mapping) {
       frame.node.children!.set(frame.index++, node);
     } else if (frame.key === null) {
-      frame.key = { name: node.text ?? '', start: node.start };
+      const isMerge = node.text === '<<' && style === SCALAR_STYLE.PLAIN;
+      frame.key = { name: keyName(node.text ?? '', style), start: node.start, isMerge };
     } else {
-      node.keyStart = frame.key.start;
-      frame.node.children!.set(frame.key.name, node);
+      const { name, start, isMerge } = frame.key;
       frame.key = null;
+      if (isMerge) return frame.node;
+      node.keyStart = start;
+      frame.node.children!.set(name, node);
     }
+    return null;
   };
   const remember = (event: { anchorStart: number; anchorEnd: number }, node: PlacedNode): void => {
     if (event.anchorStart >= 0) anchors.set(text.slice(event.anchorStart, event.anchorEnd), node);
@@ -147,41 +200,91 @@ function placeNodes(text: string, events: Event[]): PlacedNode {
   for (const event of events) {
     switch (event.type) {
       case EVENT_ID.SCALAR: {
-        const node: PlacedNode = {
-          start: scalarStart(event, text),
-          keyStart: -1,
-          text: getScalarValue(text, event),
-        };
+        const start = scalarStart(event, text, end, stack.at(-1));
+        const node: PlacedNode = { start, keyStart: -1, text: getScalarValue(text, event) };
         remember(event, node);
-        attach(node);
+        attach(node, event.style);
         break;
       }
       case EVENT_ID.MAPPING:
       case EVENT_ID.SEQUENCE: {
         const node: PlacedNode = { start: event.start, keyStart: -1, children: new Map() };
         remember(event, node);
-        attach(node);
-        stack.push({ node, mapping: event.type === EVENT_ID.MAPPING, index: 0, key: null });
+        const mergeInto = attach(node);
+        stack.push({ node, mapping: event.type === EVENT_ID.MAPPING, index: 0, key: null, mergeInto });
         break;
       }
       case EVENT_ID.ALIAS: {
         const target = anchors.get(text.slice(event.anchorStart, event.anchorEnd));
         // The event's range leaves out the asterisk.
-        attach({ ...target, start: event.anchorStart - 1, keyStart: -1 });
+        const mergeInto = attach({ ...target, start: event.anchorStart - 1, keyStart: -1 });
+        if (mergeInto !== null && target !== undefined) merge(mergeInto, target);
         break;
       }
-      case EVENT_ID.POP:
-        stack.pop();
+      case EVENT_ID.POP: {
+        const closed = stack.pop();
+        if (closed?.mergeInto) merge(closed.mergeInto, closed.node);
         break;
+      }
     }
+    end = Math.max(end, endOf(event));
   }
   return root;
 }
 
-/** Quoted scalars start at their quote, which the event's range leaves out. */
-function scalarStart(event: { valueStart: number; style: number }, text: string): number {
-  const before = text[event.valueStart - 1];
-  return before === '"' || before === "'" ? event.valueStart - 1 : event.valueStart;
+/** As js-yaml does: what is there already stays, and of several sources the first one wins. */
+function merge(into: PlacedNode, source: PlacedNode): void {
+  const isList = source.children?.has(0) ?? false;
+  const mappings = isList ? [...source.children!.values()] : [source];
+  for (const { children } of mappings) {
+    for (const [key, node] of children ?? []) if (!into.children!.has(key)) into.children!.set(key, node);
+  }
+}
+
+/** A key's name in the value: `0x10` and `~` don't stay as they are written. */
+function keyName(text: string, style: number | undefined): string {
+  return style === SCALAR_STYLE.PLAIN ? String(SCHEMA.resolveImplicitScalarTag(text).value) : text;
+}
+
+type ScalarEvent = Extract<Event, { type: typeof EVENT_ID.SCALAR }>;
+
+/** Where a person sees a scalar start; the event's range leaves out quotes and the `|` of a block. */
+function scalarStart(event: ScalarEvent, text: string, before: number, frame: Frame | undefined): number {
+  switch (event.style) {
+    case SCALAR_STYLE.SINGLE_QUOTED:
+    case SCALAR_STYLE.DOUBLE_QUOTED:
+      return event.valueStart - 1;
+    case SCALAR_STYLE.LITERAL_BLOCK:
+    case SCALAR_STYLE.FOLDED_BLOCK: {
+      const header = /[|>][-+1-9]*[ \t]*(?:[ \t]#[^\r\n]*)?(?:\r\n?|\n)?$/.exec(
+        text.slice(before, event.valueStart),
+      );
+      return header === null ? event.valueStart : before + header.index;
+    }
+  }
+  if (event.valueStart >= 0) return event.valueStart;
+  // Nothing was written: point at the key, at the anchor or tag, or at the dash.
+  if (frame?.key) return frame.key.start;
+  if (event.anchorStart >= 0) return event.anchorStart - 1;
+  if (event.tagStart >= 0) return event.tagStart;
+  const skipped = /(?:[\s\]},"']|#[^\r\n]*)*/y;
+  skipped.lastIndex = before;
+  skipped.exec(text);
+  return Math.min(skipped.lastIndex, Math.max(0, text.length - 1));
+}
+
+function endOf(event: Event): number {
+  switch (event.type) {
+    case EVENT_ID.SCALAR:
+      return Math.max(event.valueEnd, event.anchorEnd, event.tagEnd);
+    case EVENT_ID.ALIAS:
+      return event.anchorEnd;
+    case EVENT_ID.MAPPING:
+    case EVENT_ID.SEQUENCE:
+      return Math.max(event.start, event.anchorEnd, event.tagEnd);
+    default:
+      return 0;
+  }
 }
 
 /** Why the document must not be built, or `undefined`: aliases of aliases grow exponentially, or never end. */
@@ -190,49 +293,64 @@ function aliasBomb(
   events: Event[],
   maxNodes: number,
 ): { message: string; offset: number } | undefined {
-  const sizes = new Map<string, number>();
-  const open: { size: number; anchor: string | undefined }[] = [];
+  interface Part {
+    size: number;
+    /** How many levels of lists and mappings it has. */
+    height: number;
+    isOpen: boolean;
+  }
+  const anchors = new Map<string, Part>();
+  const open: Part[] = [];
   let total = 0;
   for (const event of events) {
     if (event.type === EVENT_ID.POP) {
       const closed = open.pop()!;
-      if (closed.anchor !== undefined) sizes.set(closed.anchor, closed.size);
+      closed.isOpen = false;
       const parent = open.at(-1);
-      if (parent !== undefined) parent.size += closed.size;
+      if (parent !== undefined) {
+        parent.size += closed.size;
+        parent.height = Math.max(parent.height, closed.height + 1);
+      }
       continue;
     }
     if (event.type === EVENT_ID.DOCUMENT) {
-      open.push({ size: 0, anchor: undefined });
+      open.push({ size: 0, height: 0, isOpen: true });
       continue;
     }
     const name = event.anchorStart >= 0 ? text.slice(event.anchorStart, event.anchorEnd) : undefined;
-    let size = 1;
     if (event.type === EVENT_ID.ALIAS) {
       const offset = event.anchorStart - 1;
-      if (open.some((frame) => frame.anchor === name)) {
-        return { message: `the alias *${name} contains itself`, offset };
-      }
-      size = sizes.get(name!) ?? 1;
+      const target = anchors.get(name!);
+      if (target?.isOpen) return { message: `the alias *${name} contains itself`, offset };
+      const size = target?.size ?? 1;
       total += size;
       if (total > maxNodes) {
         return { message: `aliases make this more than ${maxNodes} values; use fewer of them`, offset };
       }
-    } else {
-      total++;
+      const parent = open.at(-1)!;
+      parent.size += size;
+      parent.height = Math.max(parent.height, (target?.height ?? 0) + 1);
+      // js-yaml bounds what is written as nested, but not what becomes so by aliases.
+      if (open.length + (target?.height ?? 0) > MAX_DEPTH) {
+        return { message: `aliases make this nested too deeply: more than ${MAX_DEPTH} levels`, offset };
+      }
+      continue;
     }
-    if (event.type === EVENT_ID.MAPPING || event.type === EVENT_ID.SEQUENCE) {
-      open.push({ size, anchor: name });
-    } else {
-      if (event.type === EVENT_ID.SCALAR && name !== undefined) sizes.set(name, size);
-      open.at(-1)!.size += size;
-    }
+    const isScalar = event.type === EVENT_ID.SCALAR;
+    const size = isScalar ? 1 + Math.floor((event.valueEnd - event.valueStart) / CHARACTERS_A_NODE) : 1;
+    const part = { size, height: 0, isOpen: !isScalar };
+    total += size;
+    if (name !== undefined) anchors.set(name, part);
+    if (isScalar) open.at(-1)!.size += size;
+    else open.push(part);
   }
   return undefined;
 }
 
+/** Line breaks are what they are to YAML: LF, CRLF and a lone CR. */
 function lineStarts(text: string): number[] {
   const starts = [0];
-  for (let i = text.indexOf('\n'); i >= 0; i = text.indexOf('\n', i + 1)) starts.push(i + 1);
+  for (const { index, 0: lineBreak } of text.matchAll(/\r\n?|\n/g)) starts.push(index + lineBreak.length);
   return starts;
 }
 

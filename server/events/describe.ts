@@ -23,6 +23,17 @@ export function describeEvent(event: Event): string {
     }
     case 'inventory.recovered':
       return `The inventory is right again; revision ${event.data.revision} was in force all the time`;
+    case 'tftp.transfer': {
+      const { client, file, bytes, seconds, retransmits, result, reason } = event.data;
+      const again = retransmits > 0 ? `, ${retransmits} blocks sent again` : '';
+      const why = reason === undefined ? '' : ` (${reason})`;
+      return `TFTP ${file} to ${client}: ${result}${why}, ${bytes} bytes in ${seconds} s${again}`;
+    }
+    case 'tftp.refused': {
+      const { client, file, reason, repeats } = event.data;
+      const times = repeats === undefined ? '' : ` (and ${repeats} times before)`;
+      return `TFTP ${file === '' ? 'request' : file} from ${client} refused: ${reason}${times}`;
+    }
     case 'admin.token-created':
       return `Admin token "${event.data.name}" created`;
   }

@@ -31,6 +31,35 @@ export const EVENT_KINDS = {
   }),
   /** After a rejection: the files are right again, and say what is in force already. */
   'inventory.recovered': Type.Object({ revision: Type.String() }),
+  /** A TFTP download has ended, well or not. */
+  'tftp.transfer': Type.Object({
+    client: Type.String(),
+    file: Type.String(),
+    bytes: Type.Integer(),
+    blocks: Type.Integer(),
+    retransmits: Type.Integer(),
+    seconds: Type.Number(),
+    options: Type.Record(Type.String(), Type.String()),
+    result: Type.Enum([
+      'done',
+      'unconfirmed',
+      'size-only',
+      'client-error',
+      'timeout',
+      'superseded',
+      'stopped',
+    ]),
+    reason: Type.Optional(Type.String()),
+  }),
+  /** A TFTP request was answered with an error. */
+  'tftp.refused': Type.Object({
+    client: Type.String(),
+    file: Type.String(),
+    code: Type.Integer(),
+    reason: Type.String(),
+    /** How often the same was refused since the last such event. */
+    repeats: Type.Optional(Type.Integer()),
+  }),
   'admin.token-created': Type.Object({ name: Type.String() }),
 } as const;
 

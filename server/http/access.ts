@@ -55,7 +55,9 @@ export function guardRoutes(
 /** A page on another site must not be able to make a browser act here, by its Origin or by rebinding a name. */
 function assertOwnHost(request: FastifyRequest, ownNames: readonly string[]): void {
   const host = hostNameOf(`http://${request.headers.host ?? ''}`);
-  const isOwn = host !== undefined && (isIP(host) !== 0 || host === 'localhost' || ownNames.includes(host));
+  const isOwn =
+    host !== undefined &&
+    (isIP(host) !== 0 || host === 'localhost' || ownNames.some((name) => name.toLowerCase() === host));
   if (!isOwn) {
     throw new RailheadError(
       'RH_FORBIDDEN',

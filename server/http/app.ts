@@ -5,8 +5,10 @@ import { guardRoutes } from './access.ts';
 import { eventsApi } from './api/events.ts';
 import { hostsApi } from './api/hosts.ts';
 import { inventoryApi } from './api/inventory.ts';
+import { transfersApi } from './api/transfers.ts';
+import { API_HEADER, API_VERSION } from './api-header.ts';
 import type { HttpContext } from './context.ts';
-import { answerErrors } from './errors.ts';
+import { answerError, answerErrors, answerUnreadable } from './errors.ts';
 import { health } from './health.ts';
 import { pages } from './pages.ts';
 
@@ -17,21 +19,31 @@ export interface HttpAppOptions {
   tls?: ServerCertificate;
 }
 
+/** For a request to arrive whole: who sends a byte now and then must not hold a connection for ever. */
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** Node's own answer to a request without a Host has no body; `answerErrors` gives it ours. */
+const SERVER = { requireHostHeader: false };
+
 /** The HTTP interfaces as one Fastify app. It listens nowhere yet: tests call it with `inject()`. */
 export function buildHttpApp({ context, logger, tls }: HttpAppOptions): FastifyInstance {
   const app = fastify({
     loggerInstance: logger,
-    ...(tls === undefined ? {} : { https: tls }),
+    ...(tls === undefined ? { http: SERVER } : { https: { ...SERVER, ...tls } }),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: 1024 * 1024,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    frameworkErrors: answerError,
+    clientErrorHandler: answerUnreadable,
     // Connections that are busy at shutdown get `stop()`'s deadline; idle ones go at once.
     forceCloseConnections: 'idle',
     routerOptions: { ignoreTrailingSlash: true },
   }).withTypeProvider<TypeBoxTypeProvider>() as unknown as FastifyInstance;
   app.setValidatorCompiler(TypeBoxValidatorCompiler);
-  guardRoutes(app, context, { secure: tls !== undefined });
+  app.addHook('onRequest', async (_request, reply) => void reply.header(API_HEADER, API_VERSION));
   answerErrors(app);
-  for (const plugin of [health, pages, inventoryApi, hostsApi, eventsApi])
+  guardRoutes(app, context, { secure: tls !== undefined });
+  for (const plugin of [health, pages, inventoryApi, hostsApi, transfersApi, eventsApi])
     app.register(plugin(context) as never);
   return app;
 }

@@ -4,6 +4,7 @@ import type { InventoryKeeper } from '../inventory/keeper.ts';
 import type { Advertised } from '../net/advertise.ts';
 import type { Readiness } from '../readiness.ts';
 import type { Store } from '../store/store.ts';
+import type { TransferStatus } from '../tftp/service.ts';
 
 /** What the HTTP plugins are given: nothing else is within their reach. */
 export interface HttpContext {
@@ -15,9 +16,13 @@ export interface HttpContext {
   missing: () => Promise<Missing[]>;
   events: EventLog;
   inventory: InventoryKeeper;
+  /** Takes the inventory as it is on disk now. */
+  reload: () => Promise<void>;
   readiness: () => Readiness;
   /** Hashes of the tokens that may change things. */
   adminTokenHashes: () => Promise<string[]>;
+  /** TFTP downloads that are under way. */
+  transfers: () => TransferStatus[];
   /** Aborted when the server stops: streams end themselves then. */
   stopSignal: AbortSignal;
   /** Host names, besides IP addresses and localhost, that people may have typed to get here. */

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Event } from '../events/kinds.ts';
 import type { EventLog } from '../events/log.ts';
 
@@ -14,6 +15,8 @@ const PAGE = 500;
 const HEARTBEAT_MS = 15_000;
 /** A reader that falls this far behind is cut off; it comes back with Last-Event-ID and misses nothing. */
 const MAX_BUFFERED_BYTES = 1024 * 1024;
+/** So is one that takes nothing at all for this long while it is given what has been. */
+const PATIENCE_MS = 30_000;
 
 /** Sends events as they happen (server-sent events), first those since `after`, without a gap or a repeat between. */
 export function streamEvents(
@@ -23,13 +26,15 @@ export function streamEvents(
   stopSignal: AbortSignal,
 ): void {
   let sent = filter.after ?? 0;
-  let waiting: Event[] | undefined = [];
+  let isLive = filter.after === undefined;
+  /** Something happened since the log was last looked at. Only that, not what: a slow reader costs no memory. */
+  let happened = false;
 
   const matches = (event: Event): boolean =>
     (filter.host === undefined || event.host === filter.host) &&
     (filter.kind === undefined || event.kind === filter.kind);
   const send = (event: Event): void => {
-    if (event.id <= sent || !matches(event)) return;
+    if (event.id <= sent || response.destroyed) return;
     sent = event.id;
     // No `event:` line: so a reader hears of every kind, also of those that come with later versions.
     response.write(`id: ${event.id}\ndata: ${JSON.stringify(event)}\n\n`);
@@ -43,28 +48,55 @@ export function streamEvents(
   });
   response.write('retry: 1000\n\n');
   const unsubscribe = log.subscribe((event) => {
-    if (waiting === undefined) send(event);
-    else waiting.push(event);
+    if (!matches(event)) return;
+    if (isLive) send(event);
+    else happened = true;
   });
   const heartbeat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS);
-  const end = (): void => void response.end();
-  stopSignal.addEventListener('abort', end, { once: true });
-  response.on('close', () => {
+  let isOver = false;
+  /** Nothing may be written after the end, and a slow reader keeps the response open long after it. */
+  const leave = (): void => {
+    isOver = true;
     unsubscribe();
-    stopSignal.removeEventListener('abort', end);
     clearInterval(heartbeat);
-  });
+    stopSignal.removeEventListener('abort', end);
+  };
+  const end = (): void => {
+    leave();
+    response.end();
+  };
+  response.on('close', leave);
+  if (stopSignal.aborted) return end();
+  stopSignal.addEventListener('abort', end);
 
   const catchUp = async (): Promise<void> => {
-    if (filter.after !== undefined) {
-      let page: Event[];
-      do {
-        page = await log.list({ ...filter, after: sent, limit: PAGE });
-        for (const event of page) send(event);
-      } while (page.length === PAGE && !response.destroyed);
+    while (!isLive) {
+      happened = false;
+      const page = await log.list({ ...filter, after: sent, limit: PAGE });
+      for (const event of page) {
+        if (isOver) return;
+        send(event);
+        if (response.writableNeedDrain) await drained(response);
+      }
+      // SQLite answers at once: without this, a long log would be read in one turn and hold everybody up.
+      await nextTurn();
+      if (isOver) return;
+      isLive = page.length < PAGE && !happened;
     }
-    for (const event of waiting ?? []) send(event);
-    waiting = undefined;
   };
   catchUp().catch(() => response.destroy());
+}
+
+/** Resolves when the reader has taken what it was sent, or is gone. */
+function drained(response: ServerResponse): Promise<void> {
+  if (response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const patience = setTimeout(() => response.destroy(), PATIENCE_MS);
+    const done = (): void => {
+      clearTimeout(patience);
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+  });
 }

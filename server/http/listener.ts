@@ -1,5 +1,5 @@
 import type { Server as HttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { ServerCertificate } from '../access/certificate.ts';
 import { RailheadError, systemCode } from '../errors.ts';
@@ -10,6 +10,8 @@ const GRACE_MS = 2500;
 /** One app on one port. */
 export class HttpListener {
   readonly #app: FastifyInstance;
+  /** All of them. Node itself doesn't count those that have not finished their TLS handshake, yet waits for them. */
+  readonly #connections = new Set<Socket>();
 
   constructor(app: FastifyInstance) {
     this.#app = app;
@@ -17,6 +19,10 @@ export class HttpListener {
 
   /** Returns the port: the one asked for, or the one that was free when that was 0. */
   async start(bind: string, port: number, flag: '--http-port' | '--https-port'): Promise<number> {
+    this.#app.server.on('connection', (socket) => {
+      this.#connections.add(socket);
+      socket.once('close', () => this.#connections.delete(socket));
+    });
     try {
       await this.#app.listen({ host: bind, port });
     } catch (error) {
@@ -31,7 +37,9 @@ export class HttpListener {
   }
 
   async stop(): Promise<void> {
-    const deadline = setTimeout(() => this.#app.server.closeAllConnections(), GRACE_MS);
+    const deadline = setTimeout(() => {
+      for (const socket of this.#connections) socket.destroy();
+    }, GRACE_MS);
     await this.#app.close();
     clearTimeout(deadline);
   }

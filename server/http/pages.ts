@@ -24,6 +24,7 @@ export const pages =
         readiness: context.readiness(),
         advertise: context.advertise(),
         missing,
+        transfers: context.transfers(),
         events,
       });
       return reply

@@ -1,6 +1,6 @@
 import { didYouMean } from '../document/nearest.ts';
-import type { Place, Problem } from '../document/problem.ts';
-import { isRecord } from '../document/shape.ts';
+import { type Place, type Problem, quote } from '../document/problem.ts';
+import { isRecord, show } from '../document/shape.ts';
 import { type Path, parseYaml, type YamlDocument } from '../document/yaml.ts';
 import {
   type Cluster,
@@ -41,6 +41,11 @@ export class Item<T extends { name: string } = { name: string }> {
     return subjectOf(this.kind, this.value.name);
   }
 
+  /** A scalar exactly as it was written, or `undefined` if there is none. */
+  text(...path: Path): string | undefined {
+    return this.#document.textOf([...this.#path, ...path]);
+  }
+
   error(path: Path, message: string): Problem {
     return { severity: 'error', ...this.place(...path), subject: this.subject, message };
   }
@@ -66,8 +71,8 @@ export interface Collected {
   items: Items;
   problems: Problem[];
   /** Names of items that are there but were refused: referring to them is no second fault. */
-  refused: Set<string>;
-  /** A file could not be read at all, so nobody knows which names it has. */
+  refused: Record<Kind, Set<string>>;
+  /** Something could not be read at all, so nobody knows which names it has. */
   incomplete: boolean;
 }
 
@@ -76,7 +81,7 @@ export function collect(files: readonly SourceFile[]): Collected {
   const collected: Collected = {
     items: { clusters: [], profiles: [], pools: [], hosts: [] },
     problems: [],
-    refused: new Set(),
+    refused: { cluster: new Set(), profile: new Set(), pool: new Set(), host: new Set() },
     incomplete: false,
   };
   for (const file of files) {
@@ -100,39 +105,56 @@ function collectDocument(document: YamlDocument, collected: Collected): void {
   };
   const known = Object.keys(SECTIONS);
   if (!isRecord(value)) {
-    error(document.placeOf([]), '', `expected a mapping with the lists ${known.join(', ')}`);
+    const otherwise = 'move the file out of this folder if it is no inventory';
+    error(
+      document.placeOf([]),
+      '',
+      `expected the lists ${known.join(', ')}, got ${show(value)}; ${otherwise}`,
+    );
+    collected.incomplete = true;
     return;
   }
   for (const [key, list] of Object.entries(value)) {
     if (!isSection(key)) {
       const guess = didYouMean(key, known) || `; known: ${known.join(', ')}`;
-      error(document.placeOfKey([key]), '', `unknown list "${key}"${guess}`);
+      error(document.placeOfKey([key]), '', `unknown list ${quote(key)}${guess}`);
       collected.incomplete = true;
       continue;
     }
     if (list === null) continue; // `hosts:` with nothing under it yet
     if (!Array.isArray(list)) {
       error(document.placeOf([key]), '', `\`${key}\`: expected a list (lines that start with "- name: …")`);
+      collected.incomplete = true;
       continue;
     }
     const { kind, shape } = SECTIONS[key];
     list.forEach((entry: unknown, index) => {
       const path = [key, index];
-      const name = isRecord(entry) && typeof entry.name === 'string' ? entry.name : undefined;
+      const name = isRecord(entry) ? nameOf(entry.name, document, path) : undefined;
       const subject = name === undefined ? `${key}[${index}]` : subjectOf(kind, name);
       const read = shape.read(document, path, subject, entry);
       if ('value' in read) {
         (items[key] as Item[]).push(new Item(kind, read.value, document, path));
       } else {
         problems.push(...read.problems);
-        refused.add(subject);
+        if (name !== undefined) refused[kind].add(name);
+        else if (kind !== 'host') collected.incomplete = true;
       }
     });
   }
 }
 
-export function subjectOf(kind: Kind, name: string): string {
-  return `${kind} "${name}"`;
+/** A name of digits only is a number to YAML, and 007 is not 7. */
+function nameOf(name: unknown, document: YamlDocument, path: Path): string | undefined {
+  return typeof name === 'number'
+    ? document.textOf([...path, 'name'])
+    : typeof name === 'string'
+      ? name
+      : undefined;
+}
+
+function subjectOf(kind: Kind, name: string): string {
+  return `${kind} ${quote(name)}`;
 }
 
 function isSection(key: string): key is Section {

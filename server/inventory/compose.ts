@@ -12,6 +12,9 @@ const DEFAULT_ROLLOUT: Required<Rollout> = {
   paused: false,
 };
 
+export const DEFAULT_POD_CIDR = '10.244.0.0/16';
+export const DEFAULT_SERVICE_CIDR = '10.96.0.0/12';
+
 /** Lays cluster, profile, pool and host over each other. The items must have passed the cross-checks. */
 export function compose(items: Items): Inventory {
   const clusters = values(items.clusters);
@@ -52,9 +55,9 @@ export function memberNames({ pools, hosts }: Items): Set<string> {
   );
 }
 
-/** n2 before n10, as people count. */
+/** n2 before n10, as people count. n1 and n01 are equal to the collator, but never to us: order must not be chance. */
 export function compareNames(a: string, b: string): number {
-  return collator.compare(a, b);
+  return collator.compare(a, b) || (a < b ? -1 : a > b ? 1 : 0);
 }
 
 const collator = new Intl.Collator('en', { numeric: true });
@@ -90,7 +93,8 @@ function hostSpec(layers: Layers, profile: ProfileSpec, member: boolean): HostSp
     ...optional('bmc', host.bmc),
     labels: pool.labels ?? {},
     taints: pool.taints ?? [],
-    variables: Object.assign({}, ...ordered.map((layer) => layer?.variables)),
+    // Not by assignment: a variable may be called `__proto__`.
+    variables: Object.fromEntries(ordered.flatMap((layer) => Object.entries(layer?.variables ?? {}))),
     kernelArguments: ordered.flatMap((layer) => layer?.kernelArguments ?? []),
     snippets: ordered.flatMap((layer) => layer?.snippets ?? []),
   };
@@ -102,8 +106,8 @@ function clusterSpec(cluster: Cluster): ClusterSpec {
     kubernetes: cluster.kubernetes,
     ...optional('containerd', cluster.containerd),
     ...optional('endpoint', cluster.endpoint),
-    podCidrs: cluster.podCidr === undefined ? ['10.244.0.0/16'] : toList(cluster.podCidr),
-    serviceCidrs: cluster.serviceCidr === undefined ? ['10.96.0.0/12'] : toList(cluster.serviceCidr),
+    podCidrs: toList(cluster.podCidr ?? DEFAULT_POD_CIDR),
+    serviceCidrs: toList(cluster.serviceCidr ?? DEFAULT_SERVICE_CIDR),
     addons: cluster.addons ?? [],
     rollout: { ...DEFAULT_ROLLOUT, ...cluster.rollout },
   };

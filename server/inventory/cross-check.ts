@@ -1,25 +1,28 @@
 import { didYouMean } from '../document/nearest.ts';
-import { formatPlace, type Problem } from '../document/problem.ts';
-import { isRecord } from '../document/shape.ts';
+import { formatPlace, isError, type Problem, quote } from '../document/problem.ts';
 import type { Path } from '../document/yaml.ts';
 import { contains, overlaps, parseCidr, parseIp } from '../net/cidr.ts';
-import { type Collected, type Item, type Items, subjectOf } from './collect.ts';
-import { memberNames } from './compose.ts';
+import type { Collected, Item, Items } from './collect.ts';
+import { DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, memberNames } from './compose.ts';
+import { freeValueFaults } from './free-values.ts';
 import { toList } from './normalise.ts';
 import type { Cluster } from './schema.ts';
 import { uuidKey } from './uuid.ts';
 import { containerdFault, kubernetesFault } from './versions.ts';
 
 /** What no schema can see: whether the items fit each other. `items` are the collected ones, normalised. */
-export function crossCheck(items: Items, { refused, incomplete }: Collected): Problem[] {
+export function crossCheck(items: Items, { refused, incomplete, problems }: Collected): Problem[] {
+  const misfits = [...duplicateNames(items), ...(incomplete ? [] : unknownReferences(items, refused))];
+  const whole = [...controlPlaneFaults(items), ...poolFaults(items)];
+  // With items missing or astray, advice about the whole (no control plane yet, few hosts) would mislead.
+  const isWhole = problems.length === 0 && misfits.length === 0;
   return [
-    ...duplicateNames(items),
+    ...misfits,
     ...duplicateIdentities(items),
-    ...(incomplete ? [] : unknownReferences(items, refused)),
     ...hostFaults(items),
     ...clusterFaults(items),
-    ...poolFaults(items),
-    ...plainSecrets(items),
+    ...(isWhole ? whole : whole.filter(isError)),
+    ...freeValueFaults(items),
   ];
 }
 
@@ -39,7 +42,7 @@ function duplicateIdentities({ hosts }: Items): Problem[] {
       })),
     ),
     ...duplicates(hosts, ({ value: { uuid } }) =>
-      uuid === undefined ? [] : [{ key: uuidKey(uuid), path: ['uuid'], what: `UUID ${uuid}` }],
+      uuid === undefined ? [] : [{ key: uuidKey(uuid), path: ['uuid'], what: `UUID ${uuid}`, variant: uuid }],
     ),
     ...duplicates(hosts, ({ value: { serial } }) =>
       serial === undefined ? [] : [{ key: serial, path: ['serial'], what: `serial number ${serial}` }],
@@ -56,37 +59,38 @@ function duplicateIdentities({ hosts }: Items): Problem[] {
 /** Points at the later one of two items with the same key, and names the place of the first. */
 function duplicates<T extends { name: string }>(
   items: readonly Item<T>[],
-  keysOf: (item: Item<T>) => { key: string; path: Path; what: string }[],
+  keysOf: (item: Item<T>) => { key: string; path: Path; what: string; variant?: string }[],
 ): Problem[] {
-  const seen = new Map<string, { item: Item<T>; path: Path }>();
+  const seen = new Map<string, { item: Item<T>; path: Path; variant: string | undefined }>();
   const problems: Problem[] = [];
   for (const item of items) {
-    for (const { key, path, what } of keysOf(item)) {
+    for (const { key, path, what, variant } of keysOf(item)) {
       const first = seen.get(key);
       if (first === undefined) {
-        seen.set(key, { item, path });
+        seen.set(key, { item, path, variant });
         continue;
       }
       const where = formatPlace(first.item.place(...first.path));
       const owner = first.item === item ? 'by this host itself' : `by ${first.item.subject}`;
-      problems.push(item.error(path, `the ${what} is already used ${owner} at ${where}`));
+      const how = first.variant === variant ? '' : ` (in the other byte order: ${first.variant})`;
+      problems.push(item.error(path, `the ${what} is already used ${owner} at ${where}${how}`));
     }
   }
   return problems;
 }
 
-function unknownReferences(items: Items, refused: Set<string>): Problem[] {
+function unknownReferences(items: Items, refused: Collected['refused']): Problem[] {
   const names = {
     cluster: new Set(items.clusters.map((item) => item.value.name)),
     profile: new Set(items.profiles.map((item) => item.value.name)),
     pool: new Set(items.pools.map((item) => item.value.name)),
   };
   const check = (item: Item, kind: keyof typeof names, name: string | undefined): Problem[] => {
-    if (name === undefined || names[kind].has(name) || refused.has(subjectOf(kind, name))) return [];
-    const known = [...names[kind]];
+    if (name === undefined || names[kind].has(name) || refused[kind].has(name)) return [];
+    const known = [...names[kind], ...refused[kind]];
     const list =
       known.length === 0 ? `; there is no ${kind} at all` : `; known: ${known.slice(0, 10).join(', ')}`;
-    return [item.error([kind], `unknown ${kind} "${name}"${didYouMean(name, known) || list}`)];
+    return [item.error([kind], `unknown ${kind} ${quote(name)}${didYouMean(name, known) || list}`)];
   };
   return [
     ...items.pools.flatMap((item) => [
@@ -106,40 +110,47 @@ function hostFaults(items: Items): Problem[] {
     if (macs === undefined && uuid === undefined && serial === undefined) {
       problems.push(item.error([], 'nothing tells it from others: give it `macs`, `uuid` or `serial`'));
     }
-    if (typeof disk === 'string' && /^\/dev\/(sd|hd|vd|nvme)/.test(disk)) {
+    if (typeof disk === 'string' && /^\/dev\/(sd|hd|vd|xvd|nvme|mmcblk)/.test(disk)) {
       const better = 'use /dev/disk/by-id/…, /dev/disk/by-path/… or a selector';
       problems.push(item.warning(['disk'], `${disk} can name another disk at the next boot; ${better}`));
     }
+    if (typeof disk === 'object' && (disk.minSizeGB ?? 0) > (disk.maxSizeGB ?? Number.POSITIVE_INFINITY)) {
+      const sizes = `minSizeGB ${disk.minSizeGB} is more than maxSizeGB ${disk.maxSizeGB}`;
+      problems.push(item.error(['disk'], `no disk can fit: ${sizes}`));
+    }
     const profile = profiles.get(pools.get(pool)?.value.profile ?? '')?.value;
     if (profile?.install === 'disk' && disk === undefined) {
-      problems.push(
-        item.error(
-          [],
-          `its profile "${profile.name}" installs to disk, so it needs \`disk\`: nothing is guessed`,
-        ),
-      );
+      const why = `its profile "${profile.name}" has \`install: disk\``;
+      problems.push(item.error([], `"disk" is missing: ${why}, and which disk to write to is never guessed`));
     }
   }
   return problems;
 }
 
 function clusterFaults(items: Items): Problem[] {
-  const pools = byName(items.pools);
-  const members = memberNames(items);
+  const hostsOf = hostsByCluster(items);
   return items.clusters.flatMap((item) => {
-    const { name, kubernetes, containerd, endpoint } = item.value;
+    const { name, kubernetes, containerd } = item.value;
     const problems: Problem[] = [];
     const fault = kubernetesFault(kubernetes);
     if (fault !== undefined) problems.push(item.error(['kubernetes'], fault));
     const odd = containerd === undefined ? undefined : containerdFault(kubernetes, containerd);
     if (fault === undefined && odd !== undefined) problems.push(item.warning(['containerd'], odd));
+    return [...problems, ...cidrFaults(item, hostsOf.get(name) ?? [])];
+  });
+}
 
-    const hosts = items.hosts.filter((host) => pools.get(host.value.pool)?.value.cluster === name);
-    problems.push(...cidrFaults(item, hosts));
-
-    const controlPlane = hosts.filter(
+function controlPlaneFaults(items: Items): Problem[] {
+  const pools = byName(items.pools);
+  const hostsOf = hostsByCluster(items);
+  const members = memberNames(items);
+  return items.clusters.flatMap((item) => {
+    const { name, endpoint } = item.value;
+    const problems: Problem[] = [];
+    const hosts = (hostsOf.get(name) ?? []).filter(
       ({ value }) => members.has(value.name) && pools.get(value.pool)?.value.role === 'control-plane',
-    ).length;
+    );
+    const controlPlane = new Set(hosts.map(({ value }) => value.name)).size;
     if (controlPlane === 0) {
       problems.push(
         item.warning([], 'it has no control-plane host yet: give it a pool with `role: control-plane`'),
@@ -154,35 +165,55 @@ function clusterFaults(items: Items): Problem[] {
       );
     }
     if (controlPlane > 1 && endpoint === undefined) {
-      const what = 'a virtual address or a load balancer in front of them';
-      problems.push(item.error([], `${controlPlane} control-plane hosts need an \`endpoint\`: ${what}`));
+      const what = 'the virtual address or load balancer in front of them, such as 10.0.0.10:6443';
+      problems.push(
+        item.error([], `"endpoint" is missing: ${controlPlane} control-plane hosts need one (${what})`),
+      );
     }
     return problems;
   });
 }
 
+function hostsByCluster({ pools, hosts }: Items): Map<string | undefined, Items['hosts']> {
+  const poolByName = byName(pools);
+  return Map.groupBy(hosts, (host) => poolByName.get(host.value.pool)?.value.cluster);
+}
+
 function cidrFaults(item: Item<Cluster>, hosts: Items['hosts']): Problem[] {
+  const defaults = { podCidr: DEFAULT_POD_CIDR, serviceCidr: DEFAULT_SERVICE_CIDR };
   const networks = (['podCidr', 'serviceCidr'] as const).flatMap((key) =>
-    toList(item.value[key]).flatMap((text) => {
+    toList(item.value[key] ?? defaults[key]).flatMap((text) => {
       const parsed = parseCidr(text);
-      return 'cidr' in parsed ? [{ key, cidr: parsed.cidr }] : [];
+      const shownAs = `\`${key}\` ${text}${item.value[key] === undefined ? ' (the default)' : ''}`;
+      return 'cidr' in parsed ? [{ key, cidr: parsed.cidr, shownAs }] : [];
     }),
   );
   const problems: Problem[] = [];
   networks.forEach((a, index) => {
     for (const b of networks.slice(index + 1)) {
       if (!overlaps(a.cidr, b.cidr)) continue;
-      problems.push(
-        item.error([b.key], `\`${b.key}\` ${b.cidr.text} overlaps with \`${a.key}\` ${a.cidr.text}`),
-      );
+      const place = item.value[b.key] === undefined ? a.key : b.key;
+      problems.push(item.error([place], `${b.shownAs} overlaps with ${a.shownAs}`));
     }
   });
+  const versionsOf = (wanted: string): Set<4 | 6> =>
+    new Set(networks.filter(({ key }) => key === wanted).map(({ cidr }) => cidr.version));
+  const [pods, services] = [versionsOf('podCidr'), versionsOf('serviceCidr')];
+  if (pods.size > 0 && services.size > 0 && ![...pods].some((version) => services.has(version))) {
+    const place = item.value.serviceCidr === undefined ? 'podCidr' : 'serviceCidr';
+    const both = networks.map(({ shownAs }) => shownAs).join(' and ');
+    problems.push(item.error([place], `${both} must both be IPv4, both IPv6, or lists of one of each`));
+  }
   for (const host of hosts) {
     const { ip } = host.value;
     const inside = ip === undefined ? undefined : networks.find(({ cidr }) => contains(cidr, ip));
     if (inside === undefined) continue;
-    const network = `\`${inside.key}\` ${inside.cidr.text} of ${item.subject}`;
-    problems.push(host.error(['ip'], `its address ${ip} lies inside the ${network}`));
+    problems.push(
+      host.error(
+        ['ip'],
+        `its address ${ip} lies inside the ${inside.shownAs} of ${item.subject}, which is not for machines`,
+      ),
+    );
   }
   return problems;
 }
@@ -194,39 +225,15 @@ function poolFaults(items: Items): Problem[] {
     const hosts = items.hosts.filter((host) => host.value.pool === name).length;
     if (replicas !== undefined && replicas > hosts) {
       problems.push(
-        item.warning(['replicas'], `${replicas} replicas, but only ${hosts} hosts are in this pool`),
+        item.warning(['replicas'], `${replicas} replicas, but the number of hosts in this pool is ${hosts}`),
       );
     }
     if (role === 'control-plane' && cluster === undefined) {
-      problems.push(item.error(['role'], 'a control-plane pool needs a `cluster`'));
+      problems.push(
+        item.error(['role'], '"cluster" is missing: a pool with `role: control-plane` needs one'),
+      );
     }
     return problems;
-  });
-}
-
-/** Names that hold secrets. `passwordHash` and `sshPublicKey` don't match on purpose: they are meant to be read. */
-const SECRET_NAME = /(password|passwd|passphrase|secret|token|private[_-]?key)$/i;
-
-/** The inventory is stored and shown: a plain secret in it would be, too. */
-function plainSecrets(items: Items): Problem[] {
-  const lists: Item<{ name: string; variables?: Record<string, unknown> }>[] = Object.values(items).flat();
-  return lists.flatMap((item) => {
-    const walk = (value: unknown, path: Path): Problem[] => {
-      const key = path.at(-1);
-      if (
-        typeof key === 'string' &&
-        SECRET_NAME.test(key) &&
-        (typeof value === 'string' || typeof value === 'number')
-      ) {
-        const instead = `write {fromFile: PATH} or {fromEnv: NAME}`;
-        return [item.error(path, `"${key}" looks like a secret in plain text; ${instead}`)];
-      }
-      if (Array.isArray(value)) return value.flatMap((entry, index) => walk(entry, [...path, index]));
-      if (isRecord(value))
-        return Object.entries(value).flatMap(([name, entry]) => walk(entry, [...path, name]));
-      return [];
-    };
-    return walk(item.value.variables, ['variables']);
   });
 }
 

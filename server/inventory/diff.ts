@@ -1,5 +1,6 @@
 import { isRecord } from '../document/shape.ts';
 import type { Inventory } from './model.ts';
+import { canonicalJson } from './revision.ts';
 import type { Kind } from './schema.ts';
 
 export interface FieldChange {
@@ -52,7 +53,8 @@ function diffItems(
 function diffFields(prefix: string, from: unknown, to: unknown): FieldChange[] {
   if (from === to) return [];
   if (!isRecord(from) || !isRecord(to)) {
-    if (JSON.stringify(from) === JSON.stringify(to)) return [];
+    // A stored revision has its keys sorted, files have them in any order: lists of mappings must not differ by that.
+    if (canonicalJson(from) === canonicalJson(to)) return [];
     const change: FieldChange = { field: prefix };
     if (from !== undefined) change.from = from;
     if (to !== undefined) change.to = to;

@@ -8,6 +8,7 @@ export class InventoryIndex {
   readonly #byMac = new Map<string, HostSpec>();
   readonly #byUuid = new Map<string, HostSpec>();
   readonly #bySerial = new Map<string, HostSpec>();
+  readonly #byIp = new Map<string, HostSpec>();
 
   constructor(inventory: Inventory) {
     this.inventory = { ...inventory, hosts: [] };
@@ -21,6 +22,7 @@ export class InventoryIndex {
       for (const mac of host.macs) this.#byMac.set(mac, host);
       if (host.uuid !== undefined) this.#byUuid.set(uuidKey(host.uuid), host);
       if (host.serial !== undefined) this.#bySerial.set(host.serial, host);
+      if (host.ip !== undefined) this.#byIp.set(host.ip, host);
     }
   }
 
@@ -35,6 +37,10 @@ export class InventoryIndex {
 
   hostByUuid(uuid: string): HostSpec | undefined {
     return this.#byUuid.get(uuidKey(uuid));
+  }
+
+  hostByIp(ip: string): HostSpec | undefined {
+    return this.#byIp.get(ip);
   }
 
   hostBySerial(serial: string): HostSpec | undefined {

@@ -1,5 +1,5 @@
 import { isError, type Problem } from '../document/problem.ts';
-import { RailheadError, toRailheadError } from '../errors.ts';
+import { toRailheadError } from '../errors.ts';
 import type { NewEvent } from '../events/kinds.ts';
 import type { EventLog } from '../events/log.ts';
 import { putInForce, revisionInForce } from '../store/revisions.ts';
@@ -18,6 +18,8 @@ export interface KeeperOptions {
   shownAs: string;
   watch: boolean;
   now: () => number;
+  /** How a folder is loaded: away from this thread, which has machines to serve. */
+  load?: typeof loadInThread;
   /** For what nobody waits for: a reload that failed for a reason that is not in the files. */
   onFault: (error: unknown) => void;
 }
@@ -30,6 +32,8 @@ export interface Rejection {
 
 /** How many problems an event carries; `railhead check` shows all. */
 const PROBLEMS_IN_EVENT = 20;
+/** Files that never stop changing are taken as they are; the watcher sees to the next change. */
+const MAX_TRIES = 10;
 
 /**
  * Keeps the inventory in force: loads it, watches it, and swaps in a new revision as a whole.
@@ -51,18 +55,21 @@ export class InventoryKeeper {
   }
 
   async start(): Promise<void> {
-    const stored = await revisionInForce(this.#options.store.db);
+    const { store, dir, watch, onFault } = this.#options;
+    const stored = await revisionInForce(store.db);
     if (stored !== undefined) {
       this.#revision = { hash: stored.hash, document: stored.document };
       this.#index = new InventoryIndex(openRevision(stored.document));
     }
-    await this.#load();
-    if (!this.#options.watch) return;
-    this.#watcher = new FolderWatcher(
-      this.#options.dir,
-      () => void this.reload().catch(this.#options.onFault),
-    );
-    await this.#watcher.start();
+    if (watch) {
+      // Before the first load, so that no edit falls between the two.
+      this.#watcher = new FolderWatcher(dir, () => void this.reload().catch(onFault));
+      await this.#watcher.start();
+    }
+    await this.reload().catch((error: unknown) => {
+      this.#watcher?.stop();
+      throw error;
+    });
   }
 
   async stop(): Promise<void> {
@@ -100,7 +107,7 @@ export class InventoryKeeper {
       do {
         this.#again = false;
         await this.#load();
-      } while (this.#again);
+      } while (this.#again && !this.#stopping.signal.aborted);
     })().finally(() => {
       this.#reloading = undefined;
     });
@@ -108,22 +115,34 @@ export class InventoryKeeper {
   }
 
   async #load(): Promise<void> {
-    const { dir, shownAs } = this.#options;
+    const outcome = await this.#read();
+    // A store that is about to be closed must not be written to any more.
+    if (outcome === undefined || this.#stopping.signal.aborted) return;
+    try {
+      await (outcome.accepted ? this.#accept(outcome) : this.#reject(outcome.problems));
+    } catch (error) {
+      // The store failed. What is in force stays so, and whoever asks is told why the files are not.
+      const { message } = toRailheadError(error);
+      const problem = this.#problem(`The inventory could not be put in force: ${message}`);
+      this.#rejection = { since: this.#rejection?.since ?? this.#options.now(), problems: [problem] };
+      throw error;
+    }
+  }
+
+  /** `undefined` when it is told to stop meanwhile. */
+  async #read(): Promise<LoadOutcome | undefined> {
+    const { dir, shownAs, load = loadInThread } = this.#options;
     const { signal } = this.#stopping;
-    let outcome: LoadOutcome;
-    let before: string;
-    let tries = 0;
-    do {
-      before = await folderSignature(dir);
-      try {
-        outcome = await loadInThread({ dir, shownAs, previous: this.#revision?.document }, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        outcome = { accepted: false, problems: [this.#asProblem(error)] };
-      }
+    for (let tries = 1; ; tries++) {
+      const before = await folderSignature(dir);
+      const previous = this.#revision?.document;
+      const outcome = await load({ dir, shownAs, previous }, signal).catch((error: unknown) =>
+        signal.aborted ? undefined : { accepted: false as const, problems: [this.#asProblem(error)] },
+      );
       // Files that changed while they were read may have been seen half written: look again.
-    } while (before !== (await folderSignature(dir)) && ++tries < 10);
-    await (outcome.accepted ? this.#accept(outcome) : this.#reject(outcome.problems));
+      const isSettled = before === (await folderSignature(dir));
+      if (outcome === undefined || isSettled || tries === MAX_TRIES) return outcome;
+    }
   }
 
   async #accept(outcome: Extract<LoadOutcome, { accepted: true }>): Promise<void> {
@@ -174,9 +193,13 @@ export class InventoryKeeper {
   }
 
   #asProblem(error: unknown): Problem {
-    if (!(error instanceof RailheadError)) this.#options.onFault(error);
-    const { message, hint } = toRailheadError(error);
-    const text = hint === undefined ? message : `${message} ${hint}`;
-    return { severity: 'error', file: this.#options.shownAs, line: 0, col: 0, subject: '', message: text };
+    const { code, message, hint } = toRailheadError(error);
+    if (code === 'RH_INTERNAL') this.#options.onFault(error);
+    return this.#problem(hint === undefined ? message : `${message} ${hint}`);
+  }
+
+  /** About the inventory as a whole. */
+  #problem(message: string): Problem {
+    return { severity: 'error', file: this.#options.shownAs, line: 0, col: 0, subject: '', message };
   }
 }

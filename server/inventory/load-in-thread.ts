@@ -3,24 +3,13 @@ import type { Problem } from '../document/problem.ts';
 import { type ErrorCode, RailheadError } from '../errors.ts';
 import { InventoryIndex } from './index.ts';
 import type { HostSpec, Inventory } from './model.ts';
+import type { HostChanges, LoadRequest } from './prepare.ts';
 import type { Revision } from './revision.ts';
 
-export interface LoadRequest {
-  dir: string;
-  shownAs: string;
-  /** The document of the revision in force, to count what changes. */
-  previous?: Uint8Array | undefined;
-}
-
+/** What `prepare` gives, with the inventory ready for use. */
 export type LoadOutcome =
   | { accepted: true; index: InventoryIndex; revision: Revision; problems: Problem[]; changes: HostChanges }
   | { accepted: false; problems: Problem[] };
-
-export interface HostChanges {
-  added: number;
-  changed: number;
-  removed: number;
-}
 
 /** What the thread says, in this order: head, hosts …, end; or refused; or failed. */
 export type ThreadMessage =
@@ -40,7 +29,8 @@ export type ThreadMessage =
 const MAX_HEAP_MB = 2048;
 
 /** Loads an inventory folder while the main thread goes on with its work. */
-export function loadInThread(request: LoadRequest, signal: AbortSignal): Promise<LoadOutcome> {
+export async function loadInThread(request: LoadRequest, signal: AbortSignal): Promise<LoadOutcome> {
+  signal.throwIfAborted();
   const worker = new Worker(new URL('./load-thread.ts', import.meta.url), {
     workerData: request,
     resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },

@@ -1,4 +1,4 @@
-import { hasErrors, isError, type Problem, sortProblems } from '../document/problem.ts';
+import { hasErrors, type Problem, sortProblems } from '../document/problem.ts';
 import { collect } from './collect.ts';
 import { compose } from './compose.ts';
 import { crossCheck } from './cross-check.ts';
@@ -23,10 +23,7 @@ export function loadInventory({ files, problems: unreadable }: InventoryFolder):
   const collected = collect(files);
   collected.problems.push(...unreadable);
   collected.incomplete ||= unreadable.length > 0;
-  const normalised = normalise(collected.items);
-  const crossed = crossCheck(normalised.items, collected);
-  // With items missing, advice about the whole (no control plane yet, few hosts) would mislead.
-  const advice = collected.problems.length === 0 ? crossed : crossed.filter(isError);
-  const problems = sortProblems([...collected.problems, ...normalised.problems, ...advice]);
-  return hasErrors(problems) ? { problems } : { inventory: compose(normalised.items), problems };
+  const items = normalise(collected.items);
+  const problems = sortProblems([...collected.problems, ...crossCheck(items, collected)]);
+  return hasErrors(problems) ? { problems } : { inventory: compose(items), problems };
 }

@@ -21,7 +21,7 @@ export function openRevision(document: Uint8Array): Inventory {
 }
 
 /** JSON with sorted keys: the same value always gives the same text. */
-function canonicalJson(value: unknown): string {
+export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, entry: unknown) =>
     typeof entry === 'object' && entry !== null && !Array.isArray(entry)
       ? Object.fromEntries(Object.entries(entry).sort(([a], [b]) => (a < b ? -1 : 1)))

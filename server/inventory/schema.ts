@@ -1,5 +1,9 @@
 import Type, { type Static, type TSchema } from 'typebox';
-import { Shape } from '../document/shape.ts';
+import { quote } from '../document/problem.ts';
+import { checked, Shape } from '../document/shape.ts';
+import { normaliseIp, parseCidr } from '../net/cidr.ts';
+import { macFault, normaliseMac } from './mac.ts';
+import { normaliseUuid, uuidFault } from './uuid.ts';
 
 /**
  * The shape of `inventory/*.yaml`. This one definition gives the TypeScript types, the validation with its
@@ -8,10 +12,12 @@ import { Shape } from '../document/shape.ts';
 
 const closed = { additionalProperties: false } as const;
 
+const NAME = '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$';
 const Name = Type.String({
-  pattern: '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$',
+  pattern: NAME,
   expected: 'a name of lower-case letters, digits and "-", at most 63 characters, such as "rack1-n3"',
 });
+const nameOf = (what: string) => Type.String({ pattern: NAME, expected: `the name of a ${what}` });
 const HostName = Type.String({
   pattern: '^(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$',
   expected: 'a host name of lower-case letters, digits, "-" and ".", such as "rack1-n3"',
@@ -31,7 +37,7 @@ const SecretRef = Type.Union(
     ),
     Type.Object({ fromEnv: Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }) }, closed),
   ],
-  { expected: 'a reference to a secret: {fromFile: PATH} or {fromEnv: NAME}' },
+  { secret: true, expected: 'a reference to a secret: {fromFile: PATH} or {fromEnv: NAME}' },
 );
 
 const Variables = Type.Record(Type.String(), Type.Unknown(), {
@@ -51,10 +57,60 @@ const layered = {
   snippets: Type.Optional(Snippets),
 };
 
-const Cidr = Type.String({ expected: 'a network such as 10.244.0.0/16' });
-const Cidrs = Type.Union([Cidr, Type.Array(Cidr, { minItems: 1, maxItems: 2 })], {
-  expected: 'a network such as 10.244.0.0/16, or a list of one IPv4 and one IPv6 network',
-});
+const Cidr = checked(
+  Type.String({ expected: 'a network such as 10.244.0.0/16' }),
+  (text) => 'cidr' in parseCidr(text),
+  (text) => {
+    const parsed = parseCidr(text);
+    return 'fault' in parsed ? `${parsed.fault}, got ${quote(text)}` : '';
+  },
+);
+const familyOf = (cidr: string): 4 | 6 => (cidr.includes(':') ? 6 : 4);
+const Cidrs = Type.Union(
+  [
+    Cidr,
+    checked(
+      Type.Array(Cidr, { minItems: 1, maxItems: 2, expected: 'a list of one IPv4 and one IPv6 network' }),
+      ([a, b]) => a === undefined || b === undefined || familyOf(a) !== familyOf(b),
+      () => 'expected one IPv4 and one IPv6 network, got two of a kind',
+    ),
+  ],
+  { expected: 'a network such as 10.244.0.0/16, or a list of one IPv4 and one IPv6 network' },
+);
+
+const Mac = checked(
+  Type.String({ expected: 'a MAC address such as 52:54:00:12:34:01' }),
+  (text) => {
+    const mac = normaliseMac(text);
+    return mac !== undefined && macFault(mac) === undefined;
+  },
+  (text) => {
+    const mac = normaliseMac(text);
+    return mac === undefined ? '' : `${text} ${macFault(mac)}; give the card's own address`;
+  },
+);
+const Uuid = checked(
+  Type.String({
+    expected: 'a UUID such as 4c4c4544-0042-3510-8052-b4c04f384332',
+    description: 'The SMBIOS UUID, either byte order.',
+  }),
+  (text) => {
+    const uuid = normaliseUuid(text);
+    return uuid !== undefined && uuidFault(uuid) === undefined;
+  },
+  (text) => {
+    const uuid = normaliseUuid(text);
+    return uuid === undefined ? '' : `${text} ${uuidFault(uuid)}; use \`macs\` or \`serial\``;
+  },
+);
+const Ip = checked(
+  Type.String({ expected: 'an IP address such as 10.0.0.11', description: 'Its address, if known.' }),
+  (text) => normaliseIp(text) !== undefined,
+  (text) =>
+    text.includes('/')
+      ? `expected an IP address without a prefix length, such as 10.0.0.11, got ${quote(text)}`
+      : '',
+);
 
 const Rollout = Type.Object(
   {
@@ -109,11 +165,14 @@ export const Cluster = Type.Object(
     kubernetes: Version,
     containerd: Type.Optional(Version),
     endpoint: Type.Optional(
-      Type.String({
-        pattern: '^([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?$',
-        expected: 'an address or name, with an optional port, such as 10.0.0.10:6443',
-        description: 'Where the Kubernetes API is reached. Default: the only control-plane host.',
-      }),
+      checked(
+        Type.String({
+          pattern: '^([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?$',
+          expected: 'an address or name, with an optional port, such as 10.0.0.10:6443 or [fd00::10]:6443',
+          description: 'Where the Kubernetes API is reached. Default: the only control-plane host.',
+        }),
+        (text) => URL.canParse(`https://${text}`),
+      ),
     ),
     podCidr: Type.Optional(Cidrs),
     serviceCidr: Type.Optional(Cidrs),
@@ -166,8 +225,8 @@ export const Profile = Type.Object(
 export const Pool = Type.Object(
   {
     name: Name,
-    profile: Name,
-    cluster: Type.Optional(Name),
+    profile: nameOf('profile'),
+    cluster: Type.Optional(nameOf('cluster')),
     role: Type.Optional(Type.Enum(['control-plane', 'worker'], { description: 'Default: worker.' })),
     replicas: Type.Optional(
       Type.Integer({
@@ -177,7 +236,15 @@ export const Pool = Type.Object(
       }),
     ),
     labels: Type.Optional(
-      Type.Record(Type.String(), Type.String({ maxLength: 63 }), { description: 'Labels of the nodes.' }),
+      Type.Record(
+        Type.String(),
+        Type.String({
+          pattern: '^(?=.{0,63}$)([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+          expected:
+            'a label value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends',
+        }),
+        { description: 'Labels of the nodes.' },
+      ),
     ),
     taints: Type.Optional(
       Type.Array(
@@ -203,14 +270,18 @@ const Disk = Type.Union(
     Type.String({ pattern: '^/dev/[^\\s]+$' }),
     Type.Object(
       {
-        minSizeGB: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
-        maxSizeGB: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+        minSizeGB: Type.Optional(Type.Number({ exclusiveMinimum: 0, expected: 'a size in GB, such as 100' })),
+        maxSizeGB: Type.Optional(Type.Number({ exclusiveMinimum: 0, expected: 'a size in GB, such as 100' })),
         rotational: Type.Optional(Type.Boolean()),
         model: Type.Optional(Type.String({ minLength: 1 })),
         serial: Type.Optional(Type.String({ minLength: 1 })),
         wwn: Type.Optional(Type.String({ minLength: 1 })),
       },
-      { ...closed, minProperties: 1 },
+      {
+        ...closed,
+        minProperties: 1,
+        expected: 'a selector with at least one of minSizeGB, maxSizeGB, rotational, model, serial and wwn',
+      },
     ),
   ],
   {
@@ -223,19 +294,17 @@ const Disk = Type.Union(
 export const Host = Type.Object(
   {
     name: HostName,
-    pool: Name,
+    pool: nameOf('pool'),
     macs: Type.Optional(
-      Type.Array(Type.String({ expected: 'a MAC address such as 52:54:00:12:34:01' }), {
+      Type.Array(Mac, {
         minItems: 1,
         expected: 'a list of MAC addresses, such as [52:54:00:12:34:01]',
         description: 'MAC addresses of every card it may boot from, in any spelling.',
       }),
     ),
-    uuid: Type.Optional(
-      Type.String({ expected: 'a UUID', description: 'The SMBIOS UUID, either byte order.' }),
-    ),
+    uuid: Type.Optional(Uuid),
     serial: Type.Optional(Type.String({ minLength: 1, description: 'The SMBIOS serial number.' })),
-    ip: Type.Optional(Type.String({ expected: 'an IP address', description: 'Its address, if known.' })),
+    ip: Type.Optional(Ip),
     disk: Type.Optional(Disk),
     localBoot: Type.Optional(
       Type.Enum(['auto', 'exit', 'sanboot', 'localboot'], {

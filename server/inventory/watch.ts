@@ -5,10 +5,17 @@ import { join } from 'node:path';
 import { systemCode } from '../errors.ts';
 import { isInventoryFile } from './read.ts';
 
-/** Long enough for an editor's rename-and-write to be over, short enough to feel immediate. */
-const SETTLE_MS = 100;
-/** Network file systems and bind mounts often tell nothing: look now and then, too. */
-const POLL_MS = 2000;
+export interface WatchTimes {
+  settleMs: number;
+  pollMs: number;
+}
+
+const TIMES: WatchTimes = {
+  /** Long enough for an editor's rename-and-write to be over, short enough to feel immediate. */
+  settleMs: 100,
+  /** Network file systems and bind mounts often tell nothing: look now and then, too. */
+  pollMs: 2000,
+};
 
 /**
  * Calls back after the YAML files of a folder have changed. The folder is watched, not the files, because most
@@ -17,24 +24,30 @@ const POLL_MS = 2000;
 export class FolderWatcher {
   readonly #dir: string;
   readonly #onChange: () => void;
+  readonly #times: WatchTimes;
+  #stopped = false;
   #watcher: FSWatcher | undefined;
   #poll: NodeJS.Timeout | undefined;
   #settle: NodeJS.Timeout | undefined;
   #signature = '';
 
-  constructor(dir: string, onChange: () => void) {
+  constructor(dir: string, onChange: () => void, times: WatchTimes = TIMES) {
     this.#dir = dir;
     this.#onChange = onChange;
+    this.#times = times;
   }
 
   async start(): Promise<void> {
-    this.#signature = await folderSignature(this.#dir);
+    // First the watch, then the signature: what happens in between is then seen by one of them.
     this.#watch();
-    this.#poll = setInterval(() => void this.#look(), POLL_MS);
+    this.#signature = await folderSignature(this.#dir);
+    if (this.#stopped) return;
+    this.#poll = setInterval(() => void this.#look(), this.#times.pollMs);
     this.#poll.unref();
   }
 
   stop(): void {
+    this.#stopped = true;
     this.#watcher?.close();
     clearInterval(this.#poll);
     clearTimeout(this.#settle);
@@ -46,10 +59,10 @@ export class FolderWatcher {
     try {
       this.#watcher = watch(this.#dir, { persistent: false }, () => {
         clearTimeout(this.#settle);
-        this.#settle = setTimeout(() => void this.#look(), SETTLE_MS);
+        this.#settle = setTimeout(() => void this.#look(), this.#times.settleMs);
       });
       // A folder that is removed ends the watch; the poll finds it again when it is back.
-      this.#watcher.on('error', () => this.#watch());
+      this.#watcher.on('error', () => this.#watcher?.close());
     } catch {
       // Not there, or no inotify handles left: the poll does it alone.
     }
@@ -57,7 +70,7 @@ export class FolderWatcher {
 
   async #look(): Promise<void> {
     const signature = await folderSignature(this.#dir);
-    if (signature === this.#signature) return;
+    if (this.#stopped || signature === this.#signature) return;
     const folderWasReplaced = signature.split('/')[0] !== this.#signature.split('/')[0];
     this.#signature = signature;
     if (folderWasReplaced) this.#watch();
@@ -68,7 +81,8 @@ export class FolderWatcher {
 /** Changes whenever a file of the inventory, or the folder itself, does. Never fails: being unreadable is a state. */
 export async function folderSignature(dir: string): Promise<string> {
   try {
-    const { dev, ino } = await stat(dir);
+    // A new folder may get the number of the one it replaces, but is never born at the same moment.
+    const { dev, ino, birthtimeMs } = await stat(dir);
     const names = (await readdir(dir)).filter(isInventoryFile).sort();
     const lines = await Promise.all(
       names.map(async (name) => {
@@ -78,7 +92,7 @@ export async function folderSignature(dir: string): Promise<string> {
           : `${name} ${file}`;
       }),
     );
-    return `${dev}.${ino}/${createHash('sha1').update(lines.join('\n')).digest('hex')}`;
+    return `${dev}.${ino}.${birthtimeMs}/${createHash('sha1').update(lines.join('\n')).digest('hex')}`;
   } catch (error) {
     return `unreadable ${systemCode(error)}/`;
   }

@@ -54,13 +54,17 @@ export function chooseAdvertised(input: AdvertiseInput): Advertised {
     return { url, address, reason: 'set by --advertise', warnings };
   }
   const chosen = choose(input);
+  const networks = local.filter((entry) => entry.address === chosen.address).map((entry) => entry.network);
+  const isNear = (host: string): boolean => networks.some((network) => isIn(network, host));
   if (isLoopback(chosen.address)) {
-    warnings.push('Only the loopback address was found, which no other machine can reach: set --advertise.');
-  }
-  const near = hosts.filter((host) => local.some((entry) => !entry.internal && isIn(entry.network, host)));
-  if (hosts.length > 0 && near.length === 0 && !isLoopback(chosen.address)) {
     warnings.push(
-      `None of the ${hosts.length} host addresses in the inventory is in a network of this machine. If they don't reach ${chosen.address} through a router, set --advertise.`,
+      isUnspecified(input.bind)
+        ? 'Only the loopback address was found, which no other machine can reach: set --advertise.'
+        : `It listens on ${input.bind} only, which no other machine can reach: set --bind.`,
+    );
+  } else if (hosts.length > 0 && !hosts.some(isNear)) {
+    warnings.push(
+      `No host address of the inventory (${hosts.length} given) is in the network of ${chosen.address}. If the hosts don't reach it through a router, set --advertise.`,
     );
   }
   return { url: toUrl(chosen.address, httpPort), address: chosen.address, reason: chosen.reason, warnings };
@@ -70,8 +74,11 @@ function choose({ bind, local, hosts, defaultInterface }: AdvertiseInput): {
   address: string;
   reason: string;
 } {
-  if (bind !== '0.0.0.0' && bind !== '::') return { address: bind, reason: 'the address it listens on' };
-  const outside = local.filter((entry) => !entry.internal && !entry.address.startsWith('fe80:'));
+  if (!isUnspecified(bind)) return { address: bind, reason: 'the address it listens on' };
+  const isServed = (address: string): boolean => bind.includes(':') || !address.includes(':');
+  const outside = local.filter(
+    ({ internal, address }) => !internal && !address.startsWith('fe80:') && isServed(address),
+  );
   // Firmware that boots over IPv6 alone is rare: prefer IPv4 when hosts don't tell.
   const ordered = outside.toSorted(
     (a, b) => Number(a.address.includes(':')) - Number(b.address.includes(':')),
@@ -113,6 +120,10 @@ function toUrl(wanted: string, httpPort: number): string {
 function isIn(network: string, address: string): boolean {
   const parsed = parseCidr(network);
   return 'cidr' in parsed && contains(parsed.cidr, address);
+}
+
+function isUnspecified(bind: string): boolean {
+  return parseIp(bind)?.value === 0n;
 }
 
 export function isLoopback(address: string): boolean {

@@ -5,7 +5,7 @@ export interface Cidr {
   /** The first address of the network. */
   first: bigint;
   last: bigint;
-  /** How it is written, with the host's bits cleared. */
+  /** The one spelling of it. */
   text: string;
 }
 
@@ -21,6 +21,12 @@ export function parseIp(text: string): { version: 4 | 6; value: bigint } | undef
   }
 }
 
+/** The one spelling of an address (RFC 5952 for IPv6), or `undefined` if it isn't one. */
+export function normaliseIp(text: string): string | undefined {
+  const ip = parseIp(text);
+  return ip === undefined ? undefined : formatIp(ip.version, ip.value);
+}
+
 export type CidrResult = { cidr: Cidr } | { fault: string };
 
 export function parseCidr(text: string): CidrResult {
@@ -31,10 +37,13 @@ export function parseCidr(text: string): CidrResult {
   }
   const bits = ip.version === 4 ? 32 : 128;
   const prefix = Number(prefixText);
-  if (prefix > bits) return { fault: `the prefix /${prefix} is longer than /${bits}` };
+  if (prefix > bits) return { fault: `expected a prefix of at most /${bits}` };
   const size = 1n << BigInt(bits - prefix);
-  if (ip.value % size !== 0n) return { fault: `the address has bits set after its /${prefix} prefix` };
-  return { cidr: { version: ip.version, first: ip.value, last: ip.value + size - 1n, text } };
+  const first = ip.value - (ip.value % size);
+  const network = `${formatIp(ip.version, first)}/${prefix}`;
+  if (first !== ip.value)
+    return { fault: `expected a network, such as ${network}, and not an address in it` };
+  return { cidr: { version: ip.version, first, last: first + size - 1n, text: network } };
 }
 
 /** `10.0.0.5/24` -> `10.0.0.0/24`: what an interface says about itself, as a network. */
@@ -48,13 +57,19 @@ export function networkOf(interfaceCidr: string): string {
 }
 
 function formatIp(version: 4 | 6, value: bigint): string {
-  const [groups, bits, radix, separator] =
-    version === 4 ? ([4, 8n, 10, '.'] as const) : ([8, 16n, 16, ':'] as const);
-  const parts = Array.from({ length: groups }, (_, index) => {
-    const shift = bits * BigInt(groups - 1 - index);
-    return ((value >> shift) & ((1n << bits) - 1n)).toString(radix);
+  const [count, bits] = version === 4 ? ([4, 8n] as const) : ([8, 16n] as const);
+  const groups = Array.from({ length: count }, (_, index) => {
+    const shift = bits * BigInt(count - 1 - index);
+    return (value >> shift) & ((1n << bits) - 1n);
   });
-  return parts.join(separator);
+  if (version === 4) return groups.join('.');
+  const text = groups.map((group) => group.toString(16)).join(':');
+  // The longest run of two or more zero groups, the first of equals, becomes "::".
+  const runs = text.match(/\b0(?::0)+\b/g) ?? [];
+  const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '');
+  if (longest === '') return text;
+  const at = text.search(new RegExp(`\\b${longest}\\b`));
+  return `${text.slice(0, at).replace(/:$/, '')}::${text.slice(at + longest.length).replace(/^:/, '')}`;
 }
 
 export function overlaps(a: Cidr, b: Cidr): boolean {

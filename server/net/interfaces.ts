@@ -21,8 +21,15 @@ export function defaultInterface(): string | undefined {
   }
 }
 
-/** Linux's routing table: the default route has the destination 0. */
+/** Linux's routing table: a default route has destination and mask 0; of several, the lowest metric wins. */
 export function parseRoutes(table: string): string | undefined {
-  const rows = table.split('\n').slice(1);
-  return rows.map((row) => row.split('\t')).find((columns) => columns[1] === '00000000')?.[0];
+  return table
+    .split('\n')
+    .slice(1)
+    .map((row) => row.trim().split(/\s+/))
+    .filter((columns) => columns[1] === ANY && columns[7] === ANY)
+    .toSorted((a, b) => Number(a[6]) - Number(b[6]))[0]?.[0];
 }
+
+/** 0.0.0.0, as the kernel writes it. VPNs add 0.0.0.0/1, which looks the same but for its mask. */
+const ANY = '00000000';

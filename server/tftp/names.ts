@@ -1,6 +1,12 @@
 /** Longer ones are an accident or an attack; firmware has room for about 128 characters. */
 const MAX_NAME = 255;
 
+/**
+ * Some PXE ROMs take a DHCP option for zero-ended, and send the byte after the file's name (255: the end of the
+ * options) and what follows it along.
+ */
+const AFTER_END = /\xff.*$/s;
+
 export type NameResult = { name: string } | { fault: string };
 
 /**
@@ -8,7 +14,8 @@ export type NameResult = { name: string } | { fault: string };
  * Firmware writes names in many ways: with a leading slash, with doubled ones where it glued a folder and a file
  * together, with backslashes. What would leave the root is refused, not mended.
  */
-export function normaliseName(raw: string): NameResult {
+export function normaliseName(sent: string): NameResult {
+  const raw = sent.replace(AFTER_END, '');
   if (raw.length > MAX_NAME) return { fault: 'the name is too long' };
   // Names are for people to read in logs; nothing that we serve has such characters.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for

@@ -1,6 +1,6 @@
-import { createSocket, type Socket } from 'node:dgram';
-import { isIPv6 } from 'node:net';
+import type { Socket } from 'node:dgram';
 import { RailheadError, systemCode } from '../errors.ts';
+import { bindSocket } from './sockets.ts';
 
 /** Where TFTP goes when the right to the real port is missing, so that the rest can be tried. */
 export const UNPRIVILEGED_TFTP_PORT = 6969;
@@ -29,18 +29,9 @@ export async function bindTftpPort(bind: string, port: number, nodeBinary: strin
   }
 }
 
-function bindUdp(address: string, port: number): Promise<TftpPort> {
-  const socket = createSocket({ type: isIPv6(address) ? 'udp6' : 'udp4' });
-  return new Promise((resolve, reject) => {
-    socket.once('error', (error) => {
-      socket.close();
-      reject(error);
-    });
-    socket.bind({ address, port, exclusive: true }, () => {
-      socket.removeAllListeners('error');
-      resolve({ socket, port: socket.address().port });
-    });
-  });
+async function bindUdp(address: string, port: number): Promise<TftpPort> {
+  const socket = await bindSocket(address, port);
+  return { socket, port: socket.address().port };
 }
 
 function explain(error: unknown, bind: string, port: number): unknown {

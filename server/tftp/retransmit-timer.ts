@@ -3,7 +3,11 @@
  * it, makes 1 % of loss ten times slower than it needs to be; below 50 ms a busy machine makes us resend for nothing.
  */
 const FLOOR_MS = 50;
-const CEILING_MS = 4000;
+/**
+ * Longer than the five seconds after which clients say again where they are: some (atftp) only do so when nothing at
+ * all has come for that long, and ignore what they have until then.
+ */
+const CEILING_MS = 8000;
 /** Before the first answer. LANs answer in a millisecond, but firmware can be slow to get going. */
 const FIRST_MS = 300;
 
@@ -28,12 +32,13 @@ export class RetransmitTimer {
     this.#timeout = Math.min(CEILING_MS, Math.max(FLOOR_MS, this.#smoothed + 4 * this.#variation));
   }
 
-  /**
-   * Stays longer until something is answered that was sent only once: on a link slower than the first guess nothing
-   * would ever be measured otherwise, and everything would be sent twice.
-   */
+  /** Something was answered that was sent more than once. Most likely the rest was lost: no reason to be slow. */
+  progressed(): void {
+    this.#backoff = 1;
+  }
+
   expired(): void {
-    this.#backoff = Math.min(64, this.#backoff * 2);
+    this.#backoff = Math.min(256, this.#backoff * 2);
   }
 
   get timeout(): number {

@@ -1,10 +1,11 @@
 import type { RemoteInfo, Socket } from 'node:dgram';
+import { isDeepStrictEqual } from 'node:util';
 import { Admission, type AdmissionLimits } from './admission.ts';
 import { ERROR_CODE, encodeError, OPCODE, type Options, parsePacket, type Request } from './codec.ts';
 import type { SegmentationOffload } from './gso.ts';
 import { normaliseName } from './names.ts';
 import { type Limits, negotiate, type Terms } from './negotiate.ts';
-import { toNetascii } from './netascii.ts';
+import { MAX_NETASCII_BYTES, NetasciiCache } from './netascii.ts';
 import { type Refusal, type Resolver, resolveFile } from './resolve.ts';
 import { type PortPolicy, TransferSockets } from './sockets.ts';
 import { type Ending, Transfer, type Wire } from './transfer.ts';
@@ -61,6 +62,7 @@ interface Active {
 const TICK_MS = 10;
 /** A client that was heard of this recently didn't restart: its repeated request is a late copy. */
 const RESTART_SILENCE_MS = 1000;
+const MIN_OFFLOAD_BLOCK = 128;
 
 /** Reads requests from one port and runs the transfers that they start. */
 export class TftpServer {
@@ -68,6 +70,7 @@ export class TftpServer {
   readonly #sockets: TransferSockets | undefined;
   readonly #admission: Admission;
   readonly #active = new Map<string, Active>();
+  readonly #netascii = new NetasciiCache();
   #ticker: NodeJS.Timeout | undefined;
   #stopped = false;
 
@@ -97,6 +100,7 @@ export class TftpServer {
   }
 
   #onMessage(message: Buffer, sender: RemoteInfo): void {
+    if (!canBeAnswered(sender)) return;
     const opcode = message.length < 2 ? 0 : message.readUInt16BE(0);
     if (opcode === OPCODE.read || opcode === OPCODE.write) {
       this.#onRequest(parsePacket(message), sender);
@@ -145,7 +149,7 @@ export class TftpServer {
     if (active === undefined) return false;
     const { transfer } = active;
     if (transfer === undefined) return true; // its file is still being looked up
-    const isSame = active.request.filename === request.filename;
+    const isSame = isSameRequest(active.request, request);
     if (isSame && !transfer.hasBegun) {
       transfer.onRepeatedRequest();
       return true;
@@ -195,6 +199,13 @@ export class TftpServer {
     });
     if ('code' in resolution) return resolution;
     addClose(active, () => resolution.release?.());
+    const isText = request.mode === 'netascii';
+    if (isText && resolution.content.length > MAX_NETASCII_BYTES) {
+      return {
+        code: ERROR_CODE.illegalOperation,
+        reason: `${active.file} is too large for netascii; use octet (binary)`,
+      };
+    }
 
     const socket = this.#sockets === undefined ? this.#options.socket : await this.#sockets.open();
     if (socket === undefined)
@@ -205,7 +216,7 @@ export class TftpServer {
       return undefined;
     }
 
-    const content = request.mode === 'netascii' ? toNetascii(resolution.content) : resolution.content;
+    const content = isText ? this.#netascii.convert(resolution.content) : resolution.content;
     const { terms, accepted } = negotiate(request.options, content.length, this.#options.limits);
     active.size = content.length;
     active.accepted = accepted ?? {};
@@ -233,12 +244,14 @@ export class TftpServer {
     return undefined;
   }
 
-  #wire(socket: Socket, peer: Peer, { windowSize }: Terms): Wire {
+  #wire(socket: Socket, peer: Peer, { windowSize, blockSize }: Terms): Wire {
     const { offload } = this.#options;
-    // The option belongs to the socket: not for one that others send through, and of no use in lockstep.
-    if (offload === undefined || this.#sockets === undefined || windowSize === 1)
-      return new PlainWire(socket, peer);
-    return new OffloadWire(socket, peer, offload);
+    // The option belongs to the socket: not for one that others send through, and of no use in lockstep. Blocks so
+    // small that an error to a stranger is longer would have it cut up too.
+    const isOfUse = this.#sockets !== undefined && windowSize > 1 && blockSize >= MIN_OFFLOAD_BLOCK;
+    return offload !== undefined && isOfUse
+      ? new OffloadWire(socket, peer, offload)
+      : new PlainWire(socket, peer);
   }
 
   #record({ peer, file, size, startedAt, accepted, transfer }: Active): TransferRecord {
@@ -257,6 +270,7 @@ export class TftpServer {
 
   /** A packet from somebody who is not the client of this transfer (RFC 1350): say so to them, go on with the client. */
   #strange(socket: Socket, message: Buffer, sender: RemoteInfo): void {
+    if (!canBeAnswered(sender)) return;
     const opcode = message.length < 2 ? 0 : message.readUInt16BE(0);
     // Never an error for an error: two servers would talk for ever.
     if (opcode !== OPCODE.ack && opcode !== OPCODE.data) return;
@@ -268,7 +282,8 @@ export class TftpServer {
     if (this.#stopped) return;
     this.#options.socket.send(encodeError(code, reason), sender.port, sender.address, () => {});
     const client = `${sender.address}:${sender.port}`;
-    this.#options.onRefused({ client, address: sender.address, file: printable(file), code, reason });
+    const told = { file: printable(file), code, reason: printable(reason) };
+    this.#options.onRefused({ client, address: sender.address, ...told });
   }
 
   #tick(): void {
@@ -289,6 +304,19 @@ function onReply(transfer: Transfer, message: Buffer): void {
   }
   const packet = parsePacket(message);
   if (packet?.type === 'error') transfer.onError(packet.code, printable(packet.message));
+}
+
+/** UDP allows packets from port 0, which nothing can be sent to: trying throws. */
+function canBeAnswered({ port }: RemoteInfo): boolean {
+  return port !== 0;
+}
+
+/**
+ * The same file with other options is another request: EDK2 asks first for the size and then for the file, and when
+ * the error between the two is lost, the answer to the first is of no use to it.
+ */
+function isSameRequest(a: Request, b: Request): boolean {
+  return a.filename === b.filename && a.mode === b.mode && isDeepStrictEqual(a.options, b.options);
 }
 
 function addClose(active: Active, step: () => void): void {

@@ -123,7 +123,7 @@ export class TftpService {
   }
 
   #recordRefusal({ client, address, file, code, reason }: RefusedRequest): void {
-    const repeats = this.#damper.admit(`${address} ${file} ${code}`);
+    const repeats = this.#damper.admit(address, `${file} ${code}`);
     if (repeats === undefined) return;
     this.#append(address, file, {
       kind: 'tftp.refused',

@@ -17,7 +17,7 @@ export type Result =
   | 'done'
   /** Every block was sent, but the last acknowledgement never came: clients often leave without it. */
   | 'unconfirmed'
-  /** The client only wanted to know the size (EDK2 does so before every download). */
+  /** The client only wanted to know the size (firmware does so before every download). */
   | 'size-only'
   | 'client-error'
   | 'timeout'
@@ -40,6 +40,10 @@ export interface TransferInit {
   onEnd: (ending: Ending) => void;
 }
 
+/** How a client leaves that only wanted to know the size: EDK2 with error 8, PXE ROMs with error 0. */
+const ENOUGH: readonly number[] = [ERROR_CODE.optionsRefused, ERROR_CODE.undefined];
+/** Options are told again only after this: to some clients (atftp) a second OACK is an error that ends it all. */
+const OACK_MS = 1000;
 /** How long a silent client is waited for: long enough for a switch port that comes up late. */
 const GIVE_UP_MS = 20_000;
 /** One that has never answered is most likely not there: a broken card that only ever asks. */
@@ -61,10 +65,20 @@ export class Transfer {
   #next = 1;
   #sentAt = 0;
   #heardAt = 0;
-  /** What is under way was sent more than once: its answer can't be timed. */
+  /** Something of what is under way was sent more than once: its answer can't be timed. */
   #resent = false;
-  /** This base was already sent again because of a repeated acknowledgement. */
-  #hurriedBase = 0;
+  /** Only its last block was, to hear where the client is. */
+  #probed = false;
+  /** All of it was, and the client may have had some of it already. */
+  #doubled = false;
+  /** Something of the window before was sent more than once: it may be acknowledged more than once. */
+  #mayEcho = false;
+  /** When it was last sent, until that is acknowledged, too. */
+  #echoOf: number | undefined;
+  /** The last block of the window before, when the current one has blocks of it; else 0. */
+  #overlapEnd = 0;
+  /** The last acknowledgement was taken for an early one. */
+  #slid = false;
   #heard = false;
   #retransmits = 0;
 
@@ -123,15 +137,27 @@ export class Transfer {
     const block = acknowledged + ((wireBlock - acknowledged) & 0xffff);
     if (block >= this.#next) return; // older than what we know, or never sent
     if (block === acknowledged) return this.#onRepeatedAck();
+    // Blocks behind this one were sent already: the client tells of a gap, or of one that came twice.
+    const sent = this.#next - 1 - block;
+    const slides = sent > 0 && this.#isEarly(block);
+    this.#mayEcho = this.#resent || sent > 0;
+    this.#overlapEnd = slides || sent === 0 ? 0 : this.#next - 1;
+    this.#slid = slides;
     this.#hear();
     this.#base = block + 1;
     if (this.#base > this.#lastBlock) return this.#end({ result: 'done' });
-    this.#sendWindow();
+    if (slides) {
+      this.#resent = true; // not to be timed: part of it was sent before
+      this.#sendWindow(this.#next);
+    } else {
+      this.#retransmits += sent;
+      this.#sendWindow();
+    }
   }
 
   onError(code: number, message: string): void {
-    if (this.#phase === 'oack' && code === ERROR_CODE.optionsRefused)
-      return this.#end({ result: 'size-only' });
+    const wasTold = this.#phase === 'oack' && this.#init.accepted?.tsize !== undefined;
+    if (wasTold && ENOUGH.includes(code)) return this.#end({ result: 'size-only' });
     const text = message === '' ? `error ${code}` : `error ${code}: ${message}`;
     this.#end({ result: 'client-error', reason: text });
   }
@@ -146,10 +172,12 @@ export class Transfer {
   onTick(): void {
     if (this.#phase === 'ended') return;
     const now = this.#init.now();
-    if (now - this.#sentAt < this.#timer.timeout) return;
+    if (now - this.#sentAt < this.#patience) return;
     const patience = this.#heard ? GIVE_UP_MS : GIVE_UP_UNHEARD_MS;
     if (now - this.#heardAt > patience) return this.#giveUp(now - this.#heardAt);
     this.#timer.expired();
+    if (this.#phase === 'data' && !this.#resent && this.#next - this.#base > 1) return this.#probe();
+    this.#doubled = this.#phase === 'data';
     this.#resend();
   }
 
@@ -158,25 +186,64 @@ export class Transfer {
   }
 
   /**
+   * Nobody answers a window: its last block was lost, or the acknowledgement. That block alone finds out, as any answer
+   * to it tells what the client has, and costs the least when the answer was only late.
+   */
+  #probe(): void {
+    this.#resent = true;
+    this.#probed = true;
+    this.#retransmits++;
+    this.#sendWindow(this.#next - 1);
+  }
+
+  /**
+   * Some clients (atftp, EDK2) say where they are as soon as a block comes that they have. When a whole window was sent
+   * again, they do so at its first block, while those that they lack are still on their way. To send these once more
+   * would have them arrive twice, be acknowledged early, and so on: the sorcerer's apprentice with windows. So the
+   * window moves on without them; if they were lost, the timer sends them, and the next time it is taken for a gap.
+   */
+  #isEarly(block: number): boolean {
+    return (this.#doubled && !this.#slid) || block === this.#overlapEnd;
+  }
+
+  /**
    * A repeated acknowledgement asks for the window again when its first block was lost (RFC 7440). It must not be
    * answered every time: that doubles every packet for the rest of the transfer (the sorcerer's apprentice). So: not in
-   * lockstep, once for each base, and only when enough time has passed for it to be an answer to the current window.
+   * lockstep, once for each window, only when enough time has passed for it to be an answer to that window, and not
+   * after something was sent twice, since two copies have two acknowledgements: the timer is for those.
    */
   #onRepeatedAck(): void {
-    if (this.#init.terms.windowSize === 1 || this.#base === this.#next) return;
-    if (this.#hurriedBase === this.#base) return;
+    this.#timeEcho();
+    if (this.#init.terms.windowSize === 1) return;
+    if (!this.#probed && (this.#resent || this.#mayEcho)) return;
     if (this.#init.now() - this.#sentAt < this.#timer.fastestAnswer) return;
-    this.#hurriedBase = this.#base;
+    this.#probed = false;
     this.#heardAt = this.#init.now();
     this.#resend();
   }
 
+  /**
+   * Both copies of something are acknowledged: nothing was lost, it was only sent again too soon, and this is the answer
+   * to the second. Without it, nothing could ever be measured on a link that is slower than the first guess.
+   */
+  #timeEcho(): void {
+    if (this.#echoOf === undefined) return;
+    this.#timer.measured(this.#init.now() - this.#echoOf);
+    this.#echoOf = undefined;
+  }
+
+  get #patience(): number {
+    return this.#phase === 'oack' ? Math.max(OACK_MS, this.#timer.timeout) : this.#timer.timeout;
+  }
+
   #hear(): void {
     const now = this.#init.now();
-    if (!this.#resent) this.#timer.measured(now - this.#sentAt);
+    if (this.#resent) this.#timer.progressed();
+    else this.#timer.measured(now - this.#sentAt);
+    this.#echoOf = this.#resent ? this.#sentAt : undefined;
     this.#heard = true;
     this.#heardAt = now;
-    this.#resent = false;
+    this.#resent = this.#probed = this.#doubled = false;
   }
 
   #resend(): void {
@@ -195,7 +262,8 @@ export class Transfer {
     this.#init.wire.send(encodeOack(this.#init.accepted!));
   }
 
-  #sendWindow(): void {
+  /** From the first block that is not acknowledged, or a later one on. */
+  #sendWindow(first = this.#base): void {
     const { content, terms, wire } = this.#init;
     const { blockSize } = terms;
     const end = Math.min(this.#base + terms.windowSize, this.#lastBlock + 1);
@@ -203,14 +271,14 @@ export class Transfer {
     if (!wire.isIdle()) this.#window = Buffer.allocUnsafeSlow(this.#window.length);
     const window = this.#window;
     let length = 0;
-    for (let block = this.#base; block < end; block++) {
+    for (let block = first; block < end; block++) {
       writeDataHeader(window, length, block);
       const from = (block - 1) * blockSize;
       length += DATA_HEADER_BYTES + content.copy(window, length + DATA_HEADER_BYTES, from, from + blockSize);
     }
     this.#next = end;
     this.#sentAt = this.#init.now();
-    wire.sendRun(window.subarray(0, length), blockSize + DATA_HEADER_BYTES);
+    if (length > 0) wire.sendRun(window.subarray(0, length), blockSize + DATA_HEADER_BYTES);
   }
 
   #giveUp(silence: number): void {

@@ -7,6 +7,7 @@ import type { InventoryKeeper } from '../inventory/keeper.ts';
 import { type HostSummary, summariseHost } from '../lifecycle/describe-host.ts';
 import type { Advertised } from '../net/advertise.ts';
 import type { Readiness } from '../readiness.ts';
+import type { TransferStatus } from '../tftp/service.ts';
 
 export interface StatusInput {
   version: string;
@@ -14,6 +15,7 @@ export interface StatusInput {
   inventory: Pick<InventoryKeeper, 'index' | 'revision' | 'rejection' | 'warnings'>;
   advertise: Advertised;
   missing: Missing[];
+  transfers: TransferStatus[];
   events: Event[];
 }
 
@@ -21,7 +23,8 @@ export interface StatusInput {
 const HOSTS_SHOWN = 500;
 
 /** Everything the status page shows, ready to be printed. Pure. */
-export function statusView({ version, readiness, inventory, advertise, missing, events }: StatusInput) {
+export function statusView(input: StatusInput) {
+  const { version, readiness, inventory, advertise, missing, transfers, events } = input;
   const { hosts, clusters } = inventory.index.inventory;
   return {
     version,
@@ -40,6 +43,13 @@ export function statusView({ version, readiness, inventory, advertise, missing, 
       endpoint: cluster.endpoint ?? '–',
       hosts: hosts.filter((host) => host.cluster === cluster.name && host.member).length,
     })),
+    transfers: transfers.slice(0, HOSTS_SHOWN).map(({ name, host, file, bytes, size, retransmits }) => ({
+      client: name,
+      host: host ?? '–',
+      file,
+      percent: size === 0 ? 100 : Math.floor((bytes / size) * 100),
+      retransmits,
+    })),
     hosts: hosts.slice(0, HOSTS_SHOWN).map(hostRow),
     hostCount: hosts.length,
     moreHosts: Math.max(0, hosts.length - HOSTS_SHOWN),
@@ -49,7 +59,7 @@ export function statusView({ version, readiness, inventory, advertise, missing, 
       kind: event.kind,
       host: event.host ?? '',
       text: describeEvent(event),
-      bad: event.kind === 'inventory.rejected',
+      bad: isBad(event),
     })),
   };
 }
@@ -62,4 +72,11 @@ function hostRow(host: Parameters<typeof summariseHost>[0]) {
     ip: summary.ip ?? '–',
     macs: summary.macs.join(', '),
   };
+}
+
+/** Worth a second look from across the room. */
+function isBad(event: Event): boolean {
+  if (event.kind === 'tftp.transfer')
+    return event.data.result === 'timeout' || event.data.result === 'client-error';
+  return event.kind === 'inventory.rejected';
 }

@@ -17,14 +17,27 @@ it('one address can’t take every place, and places come free again', () => {
 it('lets the first of equal messages through, then counts, then tells how many there were', () => {
   let now = 0;
   const damper = new Damper(() => now);
-  expect(damper.admit('x')).toBe(0);
-  expect(damper.admit('x')).toBeUndefined();
-  expect(damper.admit('y')).toBe(0);
-  expect(damper.admit('x')).toBeUndefined();
+  expect(damper.admit('a', 'x')).toBe(0);
+  expect(damper.admit('a', 'x')).toBeUndefined();
+  expect(damper.admit('a', 'y')).toBe(0);
+  expect(damper.admit('b', 'x')).toBe(0);
+  expect(damper.admit('a', 'x')).toBeUndefined();
   now = 61_000;
-  expect(damper.admit('x')).toBe(2);
-  for (let n = 0; n < 6000; n++) damper.admit(`n${n}`);
-  expect(damper.admit('x')).toBe(0);
+  expect(damper.admit('a', 'x')).toBe(2);
+});
+
+it('lets through only so many different messages of one source, and of all together', () => {
+  let now = 0;
+  const damper = new Damper(() => now);
+  const admitted = (source: string, messages: number): number =>
+    Array.from({ length: messages }, (_, n) => damper.admit(source, `${n}`)).filter((n) => n !== undefined)
+      .length;
+  expect(admitted('a', 5000)).toBe(100);
+  expect(admitted('b', 10)).toBe(10);
+  const many = Array.from({ length: 9000 }, (_, n) => admitted(`made up ${n}`, 1));
+  expect(many.reduce((total, one) => total + one, 0)).toBe(2000 - 110);
+  now = 61_000;
+  expect(admitted('a', 5000)).toBe(100);
 });
 
 it('understands port policies', () => {

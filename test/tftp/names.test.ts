@@ -10,6 +10,8 @@ describe('names are understood the way firmware writes them', () => {
     ['boot\\x64\\wdsnbp.com', 'boot/x64/wdsnbp.com'],
     ['\\pxelinux.cfg/./default', 'pxelinux.cfg/default'],
     ['a..b/...', 'a..b/...'],
+    ['pxelinux.0\xff', 'pxelinux.0'],
+    ['/pxelinux.0\xff\xd13*G', 'pxelinux.0'],
   ])('%s', (raw, name) => {
     expect(normaliseName(raw)).toEqual({ name });
   });

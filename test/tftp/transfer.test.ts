@@ -156,6 +156,18 @@ describe('what a client says', () => {
     expect(endings).toEqual([{ result: 'size-only' }]);
   });
 
+  it('a PXE ROM that asks for the size leaves with another error: as quietly', () => {
+    const { transfer, endings } = waiting({ tsize: '5000' });
+    transfer.onError(0, 'TFTP Aborted');
+    expect(endings).toEqual([{ result: 'size-only' }]);
+  });
+
+  it('a client that refuses the options without having asked for the size has a reason', () => {
+    const { transfer, endings } = waiting({ blksize: '1468' });
+    transfer.onError(8, 'bad blksize');
+    expect(endings).toEqual([{ result: 'client-error', reason: 'error 8: bad blksize' }]);
+  });
+
   it('the same error in the middle of the file is an error', () => {
     const { transfer, endings } = waiting();
     transfer.onError(8, 'no');

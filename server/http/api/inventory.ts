@@ -21,7 +21,7 @@ export const inventoryApi =
     };
     app.get('/api/v1/inventory', { config: PUBLIC }, async () => status());
     app.post('/api/v1/inventory/reload', { config: ADMIN }, async () => {
-      await context.inventory.reload();
+      await context.reload();
       return status();
     });
     app.get('/api/v1/revisions', { config: PUBLIC }, async () => {

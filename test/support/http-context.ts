@@ -1,0 +1,46 @@
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { hashToken } from '../../server/access/admin-token.ts';
+import { EventLog } from '../../server/events/log.ts';
+import type { HttpContext } from '../../server/http/context.ts';
+import { InventoryIndex } from '../../server/inventory/index.ts';
+import type { InventoryKeeper } from '../../server/inventory/keeper.ts';
+import { loadInventoryFolder } from '../../server/inventory/load.ts';
+import { openStore } from '../../server/store/store.ts';
+import { ROOT } from './appliance.ts';
+import { tempFolder } from './temp.ts';
+
+export const TOKEN = 'rh_a-token-for-tests';
+
+/** What the HTTP app is given: a real store and a real log, the example as inventory, nothing that listens. */
+export async function httpContext(overrides: Partial<HttpContext> = {}): Promise<HttpContext> {
+  const store = await openStore({ dataDir: await tempFolder() });
+  const events = new EventLog({ store, now: Date.now, keepCount: 100_000, keepDays: 1 });
+  onTestFinished(async () => {
+    await events.stop();
+    await store.close();
+  });
+  const { inventory } = await loadInventoryFolder(join(ROOT, 'inventory'), 'inventory');
+  const keeper = {
+    index: new InventoryIndex(inventory!),
+    revision: 'feedfacefeedface',
+    warnings: [],
+    rejection: undefined,
+  };
+  return {
+    version: '0.0.0',
+    startedAt: 0,
+    store,
+    events,
+    inventory: keeper as unknown as InventoryKeeper,
+    advertise: () => ({ url: 'http://10.0.0.5:8080', address: '10.0.0.5', reason: 'a test', warnings: [] }),
+    missing: async () => [],
+    reload: async () => {},
+    transfers: () => [],
+    readiness: () => ({ ready: true, reasons: [], notes: [], revision: 'feedfacefeedface' }),
+    adminTokenHashes: async () => [hashToken(TOKEN)],
+    stopSignal: new AbortController().signal,
+    ownNames: () => ['deploy.example', 'Rack-Server'],
+    ...overrides,
+  };
+}
