@@ -97,26 +97,26 @@ export function systemCode(error: unknown): string | undefined {
  */
 export function toRailheadError(error: unknown): RailheadError {
   if (error instanceof RailheadError) return error;
-  switch (systemCode(error)) {
-    case 'ENOSPC':
-    case 'EDQUOT':
-    case 'SQLITE_FULL':
-    // A full disk shows itself to SQLite in these ways, too: its log or its index can't grow.
-    case 'SQLITE_IOERR_WRITE':
-    case 'SQLITE_IOERR_SHMSIZE':
-    case 'SQLITE_IOERR_SHMOPEN':
-    case 'SQLITE_IOERR_SHMMAP':
-    case 'SQLITE_IOERR_FSYNC':
-      return new RailheadError('RH_DISK_FULL', 'The disk that holds the data folder is full, or fails.', {
-        hint: 'Free some space; nothing that was acknowledged is lost.',
-        cause: error,
-      });
-    case 'SQLITE_CORRUPT':
-    case 'SQLITE_NOTADB':
-      return new RailheadError('RH_STORE_CORRUPT', 'The database is damaged.', {
-        hint: 'Stop Railhead, keep the file, and run `npx railhead restore FILE --replace` with a backup.',
-        cause: error,
-      });
+  const code = systemCode(error) ?? '';
+  // A full disk shows itself to SQLite in several ways: its log or its index can't grow. 53100 is PostgreSQL's word.
+  if (/^(ENOSPC|EDQUOT|EROFS|SQLITE_FULL|SQLITE_IOERR|SQLITE_READONLY|53100)/.test(code)) {
+    return new RailheadError('RH_DISK_FULL', 'The disk that holds the data is full, or fails.', {
+      hint: 'Free some space; nothing that was acknowledged is lost.',
+      cause: error,
+    });
+  }
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
+    return new RailheadError('RH_STORE_CORRUPT', 'The database is damaged.', {
+      hint: 'Stop Railhead, keep the file, and run `npx railhead restore FILE --replace` with a backup.',
+      cause: error,
+    });
+  }
+  // The class of connection faults, and "the server is being shut down".
+  if (/^(08...|57P0.|ECONNREFUSED|ECONNRESET)$/.test(code)) {
+    return new RailheadError('RH_STORE_UNREACHABLE', 'The database can not be reached.', {
+      hint: 'It is tried again with every request; look at PostgreSQL.',
+      cause: error,
+    });
   }
   return new RailheadError('RH_INTERNAL', 'Something went wrong inside Railhead.', {
     hint: 'This is a bug. The log has the details.',

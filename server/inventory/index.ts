@@ -1,3 +1,4 @@
+import { normaliseIp } from '../net/cidr.ts';
 import type { HostSpec, Inventory } from './model.ts';
 import { uuidKey } from './uuid.ts';
 
@@ -40,7 +41,8 @@ export class InventoryIndex {
   }
 
   hostByIp(ip: string): HostSpec | undefined {
-    return this.#byIp.get(ip);
+    // A socket for both families shows IPv4 addresses as ::ffff:10.0.0.5.
+    return this.#byIp.get(normaliseIp(ip.replace(/^::ffff:(?=\d+\.)/, '')) ?? ip);
   }
 
   hostBySerial(serial: string): HostSpec | undefined {
