@@ -41,7 +41,8 @@ ENV NODE_ENV=production \
     RAILHEAD_INVENTORY=/etc/railhead/inventory \
     RAILHEAD_DATA=/var/lib/railhead \
     RAILHEAD_BOOT=/srv/railhead/boot \
-    RAILHEAD_ASSETS=/srv/railhead/assets
+    RAILHEAD_ASSETS=/srv/railhead/assets \
+    RAILHEAD_CACHE=/srv/railhead/cache
 # /var/lib/railhead: database and keys, must not be lost. /srv/railhead: boot loaders and images, can be
 # fetched again.
 VOLUME ["/var/lib/railhead", "/srv/railhead"]

@@ -4,6 +4,7 @@
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { bootFolder, ensureBootloaders, startsServer } from './lib/ensure-bootloaders.mjs';
 import { bundledNode, installPackages, packagesAreStale } from './lib/packages.mjs';
 
 const OLDEST_NODE = 24;
@@ -12,6 +13,8 @@ const main = join(root, 'server', 'main.ts');
 
 try {
   if (packagesAreStale({ root, dev: false })) await installPackages({ root, dev: false });
+  const args = process.argv.slice(2);
+  if (startsServer(args)) await ensureBootloaders({ root, bootDir: bootFolder({ root, args }) });
   await handOver();
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : error}\n`);

@@ -63,6 +63,8 @@ export class DataFolder {
       lock.pragma('journal_mode = MEMORY'); // nothing is ever written: no journal beside it
       lock.exec('BEGIN EXCLUSIVE');
       this.#lock = lock;
+      // Left by one that was killed: what it says is true of nobody any more.
+      await this.sayStopped();
     } catch (error) {
       lock?.close();
       if (!systemCode(error)?.startsWith('SQLITE_BUSY')) throw this.#unusable(error, ' (its file "lock")');

@@ -40,6 +40,7 @@ import { isProgram, onPath, run } from './run.mjs';
  * @typedef {object} Part something to run
  * @property {string} path the program, or the folder of its programs (see the table)
  * @property {Record<string, string>} env what its processes need in their environment
+ * @property {string[]} loader what goes before a program of it on the command line, mostly nothing
  * @property {string} version
  * @property {'system' | 'unpacked' | 'installed'} source
  */
@@ -52,6 +53,7 @@ import { isProgram, onPath, run } from './run.mjs';
  * @property {string} [suite] the Debian release to take them from, when the machine's own has none that fits
  * @property {RegExp} main the package whose version names the cached folder
  * @property {RegExp} [skip] packages of the dependency closure that it runs without
+ * @property {true} [ownLibrary] it is from a newer release than most machines have, and brings its own C library
  * @property {true} [install] it can't run unpacked and has to be installed for real
  * @property {(root: string) => string[]} find candidates for `path`, best first; root is '' for the system,
  *   else an unpacked tree
@@ -123,7 +125,7 @@ const PARTS = {
     main: /^curl$/,
     find: (root) => candidates(root, 'curl'),
     probe: (path) => [path, '--version'],
-    version: /^curl (\S+)[^]*^Protocols:.* tftp/m,
+    version: /^curl (\S+)[\s\S]*^Protocols:.* tftp/m,
   },
   /** path: the program: `<path> tftp …` */
   busybox: {
@@ -133,7 +135,63 @@ const PARTS = {
     main: /^busybox-static$/,
     find: (root) => candidates(root, 'busybox'),
     probe: (path) => [path],
-    version: /^BusyBox v(\S+)[^]*\btftp\b/,
+    version: /^BusyBox v(\S+)[\s\S]*\btftp\b/,
+  },
+  /** path: the server `in.tftpd` */
+  tftpdHpa: {
+    what: 'tftpd-hpa',
+    why: 'the TFTP bench compares with it',
+    packages: ['tftpd-hpa'],
+    main: /^tftpd-hpa$/,
+    find: (root) => serverCandidates(root, 'in.tftpd'),
+    probe: (path) => [path, '-V'],
+    version: /^tftp-hpa ([^\s,]+)/,
+  },
+  /** path: the server `in.tftpd`, one that has windows */
+  tftpdHpaNew: {
+    what: 'tftpd-hpa 7',
+    why: 'the TFTP bench compares with it',
+    packages: ['tftpd-hpa', 'systemd-standalone-sysusers'],
+    suite: 'forky',
+    main: /^tftpd-hpa$/,
+    skip: /^(systemd-\S+|gcc-\d+-base|libc-gconv-\S+)$/,
+    ownLibrary: true,
+    find: (root) => serverCandidates(root, 'in.tftpd'),
+    probe: (path) => [path, '-V'],
+    version: /^tftp-hpa ((?:[7-9]|\d\d)[^\s,]*)/,
+  },
+  /** path: the server */
+  atftpd: {
+    what: 'atftpd',
+    why: 'the TFTP bench compares with it',
+    packages: ['atftpd'],
+    main: /^atftpd$/,
+    find: (root) => serverCandidates(root, 'atftpd'),
+    probe: (path) => ['/bin/sh', '-c', '"$0" --version 2>&1', path],
+    version: /^atftp-(\S+)/,
+  },
+  /** path: the server */
+  dnsmasq: {
+    what: 'dnsmasq',
+    why: 'the TFTP bench compares with it',
+    packages: ['dnsmasq-base'],
+    main: /^dnsmasq-base$/,
+    find: (root) => serverCandidates(root, 'dnsmasq'),
+    probe: (path) => [path, '--version'],
+    version: /^Dnsmasq version (\S+)/,
+  },
+  /** path: the server, one that has windows */
+  dnsmasqNew: {
+    what: 'dnsmasq 2.93',
+    why: 'the TFTP bench compares with it',
+    packages: ['dnsmasq-base', 'systemd-standalone-sysusers'],
+    suite: 'forky',
+    main: /^dnsmasq-base$/,
+    skip: /^(systemd-\S+|gcc-\d+-base|libc-gconv-\S+)$/,
+    ownLibrary: true,
+    find: (root) => serverCandidates(root, 'dnsmasq'),
+    probe: (path) => [path, '--version'],
+    version: /^Dnsmasq version (2\.(?:9[3-9]|\d{3})\S*)/,
   },
 };
 
@@ -147,11 +205,20 @@ function candidates(root, name) {
   return root ? ['usr/bin', 'bin'].map((folder) => join(root, folder, name)) : onPath(name);
 }
 
+/**
+ * @param {string} root '' for the system, else an unpacked tree
+ * @param {string} name
+ */
+function serverCandidates(root, name) {
+  const folder = join(root || '/', 'usr/sbin');
+  return [...(root ? [] : onPath(name)), join(folder, name)];
+}
+
 /** Only of use to an installed system: scripts of packages, accounts, Perl, files with a fixed place. */
 const ONLY_INSTALLED =
   /^(adduser|debconf|dpkg|init-system-helpers|lib\S+-perl|libc-l10n|libpam-(modules|runtime)\S*|libperl\S+|locales|lsb-\S+|netbase|openssl|passwd|perl\S*|readline-common|sensible-utils|ssl-cert|sysvinit-utils|tzdata|ucf|usrmerge)$/;
 
-/** Programs run with the system's own loader, which fits one C library only. */
+/** Programs run with the system's own loader, which fits one C library only; or with that of their own library. */
 const C_LIBRARY = /^(libc6|libc-bin)$/;
 
 /**
@@ -208,14 +275,16 @@ async function ensurePart(name, spec, log) {
  */
 async function usable(spec, root, source) {
   const libraries = root ? libraryFolders(root).join(delimiter) : '';
+  const loader = root && spec.ownLibrary ? loaderOf(root) : [];
   /** @type {Record<string, string>} */
-  const env = libraries ? { LD_LIBRARY_PATH: libraries } : {};
+  const env = libraries && loader.length === 0 ? { LD_LIBRARY_PATH: libraries } : {};
   for (const path of spec.find(root)) {
     const [program, ...args] = spec.probe(path);
     if (!isProgram(program)) continue;
-    const { code, out } = await run(program, args, { env, seconds: 20 });
+    const [first = program, ...rest] = [...loader, program, ...args];
+    const { code, out } = await run(first, rest, { env, seconds: 20 });
     const version = code === 0 ? spec.version.exec(out)?.[1] : undefined;
-    if (version !== undefined) return { path, env, version, source };
+    if (version !== undefined) return { path, env, loader, version, source };
   }
   return undefined;
 }
@@ -309,9 +378,10 @@ async function complaint(spec, root) {
  */
 async function aptOptions(spec, temp, forced) {
   const options = [...HANDS_OFF];
-  if (forced) {
+  if (forced || spec.ownLibrary) {
     const status = join(temp, 'status');
-    writeFileSync(status, minimalStatus(readFileSync('/var/lib/dpkg/status', 'utf8')));
+    // With a library of its own it can't rely on anything that the system has.
+    writeFileSync(status, spec.ownLibrary ? '' : minimalStatus(readFileSync('/var/lib/dpkg/status', 'utf8')));
     options.push(...aptSettings({ 'Dir::State::status': status }));
   }
   const refreshed = privateLists(temp);
@@ -385,7 +455,7 @@ async function download(spec, options, debs, log) {
   );
   const main = closure.find(({ name }) => spec.main.test(name));
   if (!main) throw new Error('its packages are installed, and it does not run');
-  if (closure.some(({ name }) => C_LIBRARY.test(name))) {
+  if (!spec.ownLibrary && closure.some(({ name }) => C_LIBRARY.test(name))) {
     throw new CantRunUnpacked('it needs another C library than this system has');
   }
   const needed = closure.filter(({ name }) => !ONLY_INSTALLED.test(name) && !spec.skip?.test(name));
@@ -409,4 +479,17 @@ function libraryFolders(root) {
   return ['usr/lib', 'lib'].flatMap((folder) =>
     folders(join(root, folder)).filter((path) => /-linux-gnu\w*$/.test(path)),
   );
+}
+
+/**
+ * @param {string} root an unpacked tree with a C library
+ * @returns {string[]} what starts its programs with that library
+ */
+function loaderOf(root) {
+  const libraries = libraryFolders(root);
+  for (const folder of libraries) {
+    const name = readdirSync(folder).find((file) => /^ld-linux\S*\.so\.\d+$/.test(file));
+    if (name !== undefined) return [join(folder, name), '--library-path', libraries.join(delimiter)];
+  }
+  return [];
 }

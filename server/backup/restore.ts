@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { link, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import SQLite from 'better-sqlite3';
+import { sql } from 'kysely';
 import type { DataFolder } from '../data-folder.ts';
 import { RailheadError, systemCode } from '../errors.ts';
 import { writeSecretFile } from '../secret-file.ts';
@@ -102,6 +103,7 @@ async function restoreSqlite(options: RestoreOptions): Promise<void> {
 async function restorePostgres(options: RestoreOptions, url: string): Promise<void> {
   const store = await openPostgres(url);
   try {
+    await assertUnused(store);
     const version = await schemaVersion(store.db, store.dialect);
     const { header } = options.backup;
     if (version > 0) {
@@ -120,6 +122,19 @@ async function restorePostgres(options: RestoreOptions, url: string): Promise<vo
   } finally {
     await store.close();
   }
+}
+
+/** The lock on the data folder says nothing about servers on other machines; the one that serves holds a lock here. */
+async function assertUnused({ db, shownAs }: Store): Promise<void> {
+  const { rows } = await sql`
+    select 1 from pg_locks join pg_database on pg_database.oid = pg_locks.database
+    where locktype = 'advisory' and granted and datname = current_database() and pid <> pg_backend_pid()`.execute(
+    db,
+  );
+  if (rows.length === 0) return;
+  throw new RailheadError('RH_DATA_IN_USE', `A Railhead is using the database ${shownAs}.`, {
+    hint: 'Stop it first, or restore into another database.',
+  });
 }
 
 /** First the schema that the rows were made for, then what has come since. */

@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { loaderProblems } from '../doctor/loaders.ts';
+import { isUnfilled, missingLoaders } from '../doctor/missing.ts';
 import { formatProblem, isError } from '../document/problem.ts';
 import { EXIT } from '../errors.ts';
 import { loadInventoryFolder } from '../inventory/load.ts';
@@ -8,7 +10,7 @@ import { type CliIo, print, printJson } from './io.ts';
 import { settingsFor, withSettings } from './settings.ts';
 
 export function registerCheck(program: Command, io: CliIo): void {
-  withSettings(program.command('check'), ['inventory'])
+  withSettings(program.command('check'), ['inventory', 'boot'])
     .description('Say whether an inventory is right')
     .argument('[DIR]', 'Folder to check; default: the inventory folder')
     .option('--json', 'Print JSON')
@@ -17,6 +19,13 @@ export function registerCheck(program: Command, io: CliIo): void {
       const settings = await settingsFor(io, flags);
       const dir = folderArgument(io, given, settings.inventory);
       const { inventory, problems } = await loadInventoryFolder(dir, shownAs(io, dir));
+      // An appliance that has no loader at all yet is the doctor's business.
+      if (inventory !== undefined && !(await isUnfilled(settings.boot))) {
+        const missing = await missingLoaders(inventory, settings.boot);
+        problems.push(
+          ...loaderProblems(missing, { inventoryShownAs: shownAs(io, dir), bootDir: settings.boot }),
+        );
+      }
       const revision = inventory === undefined ? null : makeRevision(inventory).hash;
       const errors = problems.filter(isError).length;
       const warnings = problems.length - errors;
@@ -32,9 +41,9 @@ export function registerCheck(program: Command, io: CliIo): void {
         const counts = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}`;
         print(
           io.stdout,
-          inventory === undefined
+          errors > 0
             ? `${shownAs(io, dir)}: not right: ${counts}`
-            : `${shownAs(io, dir)}: right: ${plural(inventory.hosts.length, 'host')}, revision ${revision}, ${counts}`,
+            : `${shownAs(io, dir)}: right: ${plural(inventory!.hosts.length, 'host')}, revision ${revision}, ${counts}`,
         );
       }
       if (errors > 0) io.setExitCode(EXIT.notRight);

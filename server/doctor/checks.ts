@@ -11,7 +11,8 @@ import { defaultInterface, localAddresses } from '../net/interfaces.ts';
 import type { Settings } from '../settings.ts';
 import { openExistingStore } from '../store/store.ts';
 import { bindTftpPort } from '../tftp/port.ts';
-import { findMissing } from './missing.ts';
+import { getLoaders, loadersFor } from './loaders.ts';
+import { missingImages, missingLoaders } from './missing.ts';
 
 export interface Finding {
   name: string;
@@ -171,8 +172,27 @@ function network(settings: Settings, inventory: Inventory | undefined): Finding[
   ];
 }
 
-async function missing(settings: Settings, inventory: Inventory | undefined): Promise<Finding[]> {
+async function missing({ boot, assets }: Settings, inventory: Inventory | undefined): Promise<Finding[]> {
   if (inventory === undefined) return [];
-  const list = await findMissing({ inventory, bootDir: settings.boot, assetsDir: settings.assets });
-  return list.map(({ what, get }) => warn('missing', what, get));
+  const images = await missingImages(inventory, assets);
+  return [
+    ...images.map(({ what, get }) => warn('missing', what, get)),
+    ...(await bootLoaders(boot, inventory)),
+  ];
+}
+
+async function bootLoaders(bootDir: string, inventory: Inventory): Promise<Finding[]> {
+  const needed = loadersFor(inventory);
+  const lacking = await missingLoaders(inventory, bootDir);
+  if (lacking.length > 0) {
+    return lacking.map(({ file, why, arch, profiles }) =>
+      fail(
+        'boot loader',
+        `${file} is not in ${bootDir}: ${arch} machines of ${profiles.join(', ')} can't start (${why})`,
+        getLoaders(bootDir),
+      ),
+    );
+  }
+  if (needed.length === 0) return [];
+  return [ok('boot loader', `${needed.map(({ file }) => file).join(', ')}: all in ${bootDir}`)];
 }

@@ -1,7 +1,8 @@
-import { access } from 'node:fs/promises';
+import { access, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { flatcarBoard } from '../inventory/arch.ts';
 import type { Inventory, ProfileSpec } from '../inventory/model.ts';
+import { getLoaders, loadersFor, type NeededLoader } from './loaders.ts';
 
 /** Something the appliance needs and doesn't have, with the command that gets it. */
 export interface Missing {
@@ -21,10 +22,16 @@ export const BOOT_FILES = { bios: 'lpxelinux.0', uefi: 'snponly.efi' } as const;
 const PXE_FILES = ['flatcar_production_pxe.vmlinuz', 'flatcar_production_pxe_image.cpio.gz'];
 
 export async function findMissing({ inventory, bootDir, assetsDir }: MissingInput): Promise<Missing[]> {
-  return [...(await missingImages(inventory, assetsDir)), ...(await missingLoaders(bootDir))];
+  return [
+    ...(await missingImages(inventory, assetsDir)),
+    ...describeLoaders(await missingLoaders(inventory, bootDir), bootDir),
+  ];
 }
 
-async function missingImages({ profiles }: Inventory, assetsDir: string): Promise<Missing[]> {
+export async function missingImages(
+  { profiles }: Pick<Inventory, 'profiles'>,
+  assetsDir: string,
+): Promise<Missing[]> {
   const missing: Missing[] = [];
   for (const [path, profile] of new Map(profiles.map((profile) => [imagePath(profile), profile]))) {
     const folder = join(assetsDir, 'flatcar', path);
@@ -46,15 +53,31 @@ function imagePath({ channel, arch, version }: ProfileSpec): string {
   return join(channel, flatcarBoard(arch), version);
 }
 
-async function missingLoaders(bootDir: string): Promise<Missing[]> {
-  const files = await absent(bootDir, Object.values(BOOT_FILES));
-  if (files.length === 0) return [];
-  return [
-    {
-      what: `the boot loaders ${files.join(', ')} in ${bootDir}`,
-      get: "copy them from your distribution's pxelinux and ipxe packages",
-    },
-  ];
+/** The boot loaders that the inventory's machines need and don't find. */
+export async function missingLoaders(
+  inventory: Pick<Inventory, 'profiles'>,
+  bootDir: string,
+): Promise<NeededLoader[]> {
+  const needed = loadersFor(inventory);
+  const lacking = await absent(
+    bootDir,
+    needed.map(({ file }) => file),
+  );
+  return needed.filter(({ file }) => lacking.includes(file));
+}
+
+/** Nothing was ever put there: not a fault of an inventory, but of an appliance that is not set up yet. */
+export async function isUnfilled(bootDir: string): Promise<boolean> {
+  const names = await readdir(bootDir).catch(() => []);
+  return names.every((name) => name === 'README.md' || name.startsWith('.'));
+}
+
+/** The same for a list of things to get. Pure. */
+export function describeLoaders(missing: readonly NeededLoader[], bootDir: string): Missing[] {
+  if (missing.length === 0) return [];
+  const files = missing.map(({ file }) => file);
+  const what = files.length === 1 ? `the boot loader ${files[0]}` : `the boot loaders ${files.join(', ')}`;
+  return [{ what: `${what} in ${bootDir}`, get: getLoaders(bootDir) }];
 }
 
 async function absent(dir: string, names: readonly string[]): Promise<string[]> {

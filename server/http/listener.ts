@@ -60,7 +60,10 @@ function explain(error: unknown, bind: string, port: number, flag: string): unkn
       'Set --bind to one of its addresses, or to 0.0.0.0 for all.',
     ],
   };
-  const known = reasons[systemCode(error) ?? ''];
+  const code = systemCode(error) ?? '';
+  // A family that the machine lacks, a link-local address without its interface …
+  const isAddress = ['EINVAL', 'EAFNOSUPPORT', 'ENOTFOUND'].includes(code);
+  const known = reasons[isAddress ? 'EADDRNOTAVAIL' : code];
   if (known === undefined) return error;
   return new RailheadError('RH_PORT_UNUSABLE', known[0], { hint: known[1], cause: error });
 }

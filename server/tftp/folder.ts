@@ -37,6 +37,8 @@ export class Folder {
   }
 
   readonly resolve: Resolver = async ({ name }: FileRequest): Promise<Resolution | undefined> => {
+    // Such as the list of what was fetched: kept there, but nobody's to ask for.
+    if (name.split('/').some((part) => part.startsWith('.'))) return undefined;
     let handle: FileHandle | undefined;
     try {
       const root = await realpath(this.#root);
@@ -65,6 +67,9 @@ export class Folder {
     const identity = `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
     let entry = this.#entries.get(path);
     if (entry?.identity !== identity) {
+      if (stat.size > this.#limits.busyBytes) {
+        return { code: ERROR_CODE.undefined, reason: `${name} is too large for TFTP; use HTTP` };
+      }
       if (this.#busyBytes() + stat.size > this.#limits.busyBytes) {
         return {
           code: ERROR_CODE.undefined,

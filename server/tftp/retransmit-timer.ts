@@ -14,13 +14,13 @@ const FIRST_MS = 300;
 export class RetransmitTimer {
   #smoothed: number | undefined;
   #variation = 0;
-  #fastest = Number.POSITIVE_INFINITY;
+  #fastest = 0;
   #timeout = FIRST_MS;
   #backoff = 1;
 
   /** An answer to something that was sent only once: others don't tell which sending they answer (Karn). */
   measured(roundTrip: number): void {
-    this.#fastest = Math.min(this.#fastest, roundTrip);
+    this.#fastest = this.#smoothed === undefined ? roundTrip : Math.min(this.#fastest, roundTrip);
     if (this.#smoothed === undefined) {
       this.#smoothed = roundTrip;
       this.#variation = roundTrip / 2;
@@ -45,8 +45,8 @@ export class RetransmitTimer {
     return Math.min(CEILING_MS, this.#timeout * this.#backoff);
   }
 
-  /** No answer to what was just sent can come sooner than this. */
+  /** No answer to what was just sent can come sooner than this, as far as is known. */
   get fastestAnswer(): number {
-    return this.#smoothed === undefined ? FIRST_MS : this.#fastest;
+    return this.#fastest;
   }
 }

@@ -2,14 +2,14 @@ import type { RemoteInfo, Socket } from 'node:dgram';
 import { isDeepStrictEqual } from 'node:util';
 import { Admission, type AdmissionLimits } from './admission.ts';
 import { ERROR_CODE, encodeError, OPCODE, type Options, parsePacket, type Request } from './codec.ts';
-import type { SegmentationOffload } from './gso.ts';
 import { normaliseName } from './names.ts';
-import { type Limits, negotiate, type Terms } from './negotiate.ts';
+import type { NativeSender } from './native.ts';
+import { type Limits, negotiate } from './negotiate.ts';
 import { MAX_NETASCII_BYTES, NetasciiCache } from './netascii.ts';
 import { type Refusal, type Resolver, resolveFile } from './resolve.ts';
 import { type PortPolicy, TransferSockets } from './sockets.ts';
 import { type Ending, Transfer, type Wire } from './transfer.ts';
-import { OffloadWire, type Peer, PlainWire } from './wire.ts';
+import { NativeWire, type Peer, PlainWire, Scratch } from './wire.ts';
 
 export interface TftpServerOptions {
   /** Bound already; the server reads from it and, in single-port mode, sends everything through it. */
@@ -20,7 +20,7 @@ export interface TftpServerOptions {
   limits: Limits;
   admission: AdmissionLimits;
   /** Absent: a datagram at a time. */
-  offload?: SegmentationOffload | undefined;
+  native?: NativeSender | undefined;
   now: () => number;
   onTransferEnd: (record: TransferRecord) => void;
   onRefused: (refused: RefusedRequest) => void;
@@ -60,9 +60,9 @@ interface Active {
 
 /** How often timers are looked at: one for all transfers costs less than one for each packet. */
 const TICK_MS = 10;
+const REQUEST_BUFFER_BYTES = 4 * 1024 * 1024;
 /** A client that was heard of this recently didn't restart: its repeated request is a late copy. */
 const RESTART_SILENCE_MS = 1000;
-const MIN_OFFLOAD_BLOCK = 128;
 
 /** Reads requests from one port and runs the transfers that they start. */
 export class TftpServer {
@@ -70,6 +70,7 @@ export class TftpServer {
   readonly #sockets: TransferSockets | undefined;
   readonly #admission: Admission;
   readonly #active = new Map<string, Active>();
+  readonly #scratch = new Scratch();
   readonly #netascii = new NetasciiCache();
   #ticker: NodeJS.Timeout | undefined;
   #stopped = false;
@@ -82,7 +83,10 @@ export class TftpServer {
   }
 
   start(): void {
-    this.#options.socket.on('message', (message, sender) => this.#onMessage(message, sender));
+    const { socket } = this.#options;
+    // Room for the requests of a whole rack that is switched on at once, as far as the system allows it.
+    socket.setRecvBufferSize(REQUEST_BUFFER_BYTES);
+    socket.on('message', (message, sender) => this.#onMessage(message, sender));
   }
 
   stop(): void {
@@ -161,7 +165,8 @@ export class TftpServer {
 
   async #begin(request: Request, file: string, sender: RemoteInfo): Promise<void> {
     const peer = { address: sender.address, port: sender.port };
-    const full = this.#admission.enter(peer.address);
+    const address = plainAddress(peer.address);
+    const full = this.#admission.enter(address);
     if (full !== undefined) return this.#refuse(sender, file, { code: ERROR_CODE.undefined, reason: full });
 
     const key = keyOf(peer);
@@ -176,7 +181,7 @@ export class TftpServer {
       transfer: undefined,
       close: () => {
         this.#active.delete(key);
-        this.#admission.leave(peer.address);
+        this.#admission.leave(address);
       },
     };
     this.#active.set(key, active);
@@ -195,7 +200,7 @@ export class TftpServer {
     const { peer, request } = active;
     const resolution = await resolveFile(this.#options.resolvers, {
       name: active.file,
-      address: peer.address,
+      address: plainAddress(peer.address),
     });
     if ('code' in resolution) return resolution;
     addClose(active, () => resolution.release?.());
@@ -224,7 +229,7 @@ export class TftpServer {
       content,
       terms,
       accepted,
-      wire: this.#wire(socket, peer, terms),
+      wire: this.#wire(socket, peer),
       now: this.#options.now,
       onEnd: (ending) => {
         const record = this.#record(active);
@@ -244,20 +249,17 @@ export class TftpServer {
     return undefined;
   }
 
-  #wire(socket: Socket, peer: Peer, { windowSize, blockSize }: Terms): Wire {
-    const { offload } = this.#options;
-    // The option belongs to the socket: not for one that others send through, and of no use in lockstep. Blocks so
-    // small that an error to a stranger is longer would have it cut up too.
-    const isOfUse = this.#sockets !== undefined && windowSize > 1 && blockSize >= MIN_OFFLOAD_BLOCK;
-    return offload !== undefined && isOfUse
-      ? new OffloadWire(socket, peer, offload)
-      : new PlainWire(socket, peer);
+  #wire(socket: Socket, peer: Peer): Wire {
+    const { native } = this.#options;
+    const plain = new PlainWire(socket, peer, this.#scratch);
+    const route = native?.route(socket, peer);
+    return native === undefined || route === undefined ? plain : new NativeWire(native, route, plain);
   }
 
   #record({ peer, file, size, startedAt, accepted, transfer }: Active): TransferRecord {
     return {
-      client: `${peer.address}:${peer.port}`,
-      address: peer.address,
+      client: clientName(peer),
+      address: plainAddress(peer.address),
       file,
       size,
       bytes: transfer?.bytes ?? 0,
@@ -281,18 +283,21 @@ export class TftpServer {
   #refuse(sender: RemoteInfo, file: string, { code, reason }: Refusal): void {
     if (this.#stopped) return;
     this.#options.socket.send(encodeError(code, reason), sender.port, sender.address, () => {});
-    const client = `${sender.address}:${sender.port}`;
     const told = { file: printable(file), code, reason: printable(reason) };
-    this.#options.onRefused({ client, address: sender.address, ...told });
+    this.#options.onRefused({ client: clientName(sender), address: plainAddress(sender.address), ...told });
   }
 
   #tick(): void {
     this.#ticker ??= setInterval(() => {
-      for (const { transfer } of this.#active.values()) transfer?.onTick();
-      if (this.#active.size > 0) return;
+      // After the packets that have arrived already: on a busy machine what is waited for is often among them.
+      if (this.#active.size > 0) return void setImmediate(() => this.#onTick());
       clearInterval(this.#ticker);
       this.#ticker = undefined;
     }, TICK_MS);
+  }
+
+  #onTick(): void {
+    for (const { transfer } of this.#active.values()) transfer?.onTick();
   }
 }
 
@@ -329,6 +334,16 @@ function addClose(active: Active, step: () => void): void {
 
 function keyOf({ address, port }: Peer): string {
   return `${address} ${port}`;
+}
+
+/** An IPv4 client of a socket for both families as people and the inventory write it. */
+function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/, '');
+}
+
+function clientName({ address, port }: Peer): string {
+  const plain = plainAddress(address);
+  return `${plain.includes(':') ? `[${plain}]` : plain}:${port}`;
 }
 
 /** What came from the network, for logs and events. */

@@ -2,8 +2,8 @@ import type { EventLog } from '../events/log.ts';
 import type { InventoryIndex } from '../inventory/index.ts';
 import { Damper } from './damper.ts';
 import { Folder } from './folder.ts';
-import { loadSegmentationOffload } from './gso.ts';
 import { hostOf } from './host-of.ts';
+import { loadNativeSender } from './native.ts';
 import { DEFAULT_LIMITS } from './negotiate.ts';
 import { bindTftpPort } from './port.ts';
 import type { Resolver } from './resolve.ts';
@@ -61,7 +61,7 @@ export class TftpService {
       resolvers: [...virtualFiles, new Folder(bootDir).resolve],
       limits: DEFAULT_LIMITS,
       admission: { total: maxTransfers, perClient: maxPerClient },
-      offload: await loadSegmentationOffload(),
+      native: await loadNativeSender(),
       now: () => performance.now(),
       onTransferEnd: (record) => this.#recordTransfer(record),
       onRefused: (refused) => this.#recordRefusal(refused),

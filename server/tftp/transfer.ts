@@ -1,4 +1,4 @@
-import { DATA_HEADER_BYTES, ERROR_CODE, encodeOack, type Options, writeDataHeader } from './codec.ts';
+import { ERROR_CODE, encodeOack, type Options } from './codec.ts';
 import type { Terms } from './negotiate.ts';
 import { RetransmitTimer } from './retransmit-timer.ts';
 
@@ -6,10 +6,14 @@ import { RetransmitTimer } from './retransmit-timer.ts';
 export interface Wire {
   /** One datagram. */
   send(bytes: Buffer): void;
-  /** Several datagrams of `packetBytes` each, one after another; the last may be shorter. */
-  sendRun(bytes: Buffer, packetBytes: number): void;
-  /** False while the system still holds bytes that were handed to it: they must not be overwritten yet. */
-  isIdle(): boolean;
+  /** The DATA packets of blocks `first` to `end - 1`, one after another. */
+  sendBlocks(blocks: Blocks, first: number, end: number): void;
+}
+
+/** A file in blocks, counted from 1. The last one is shorter than the others, and may be empty. */
+export interface Blocks {
+  content: Buffer;
+  blockSize: number;
 }
 
 export type Result =
@@ -58,27 +62,22 @@ const GIVE_UP_UNHEARD_MS = 8000;
 export class Transfer {
   readonly #init: TransferInit;
   readonly #timer = new RetransmitTimer();
+  readonly #blocks: Blocks;
   readonly #lastBlock: number;
-  #window: Buffer;
   #phase: 'new' | 'oack' | 'data' | 'ended' = 'new';
   #base = 1;
   #next = 1;
   #sentAt = 0;
+  #firstSentAt = 0;
   #heardAt = 0;
   /** Something of what is under way was sent more than once: its answer can't be timed. */
   #resent = false;
-  /** Only its last block was, to hear where the client is. */
-  #probed = false;
-  /** All of it was, and the client may have had some of it already. */
-  #doubled = false;
   /** Something of the window before was sent more than once: it may be acknowledged more than once. */
   #mayEcho = false;
-  /** When it was last sent, until that is acknowledged, too. */
-  #echoOf: number | undefined;
+  /** When it was last sent, and how long a round trip takes if the first copy was not lost. */
+  #echo: { of: number; roundTrip: number } | undefined;
   /** The last block of the window before, when the current one has blocks of it; else 0. */
   #overlapEnd = 0;
-  /** The last acknowledgement was taken for an early one. */
-  #slid = false;
   #heard = false;
   #retransmits = 0;
 
@@ -87,8 +86,7 @@ export class Transfer {
     const { content, terms } = init;
     // A last block that is full is followed by an empty one: only a short block ends a file.
     this.#lastBlock = Math.floor(content.length / terms.blockSize) + 1;
-    const blocks = Math.min(terms.windowSize, this.#lastBlock);
-    this.#window = Buffer.allocUnsafeSlow(blocks * (terms.blockSize + DATA_HEADER_BYTES));
+    this.#blocks = { content, blockSize: terms.blockSize };
   }
 
   get blocks(): number {
@@ -126,6 +124,7 @@ export class Transfer {
   onAck(wireBlock: number): void {
     if (this.#phase === 'oack') {
       if (wireBlock !== 0) return;
+      this.#mayEcho = this.#resent;
       this.#hear();
       this.#phase = 'data';
       this.#sendWindow();
@@ -137,22 +136,7 @@ export class Transfer {
     const block = acknowledged + ((wireBlock - acknowledged) & 0xffff);
     if (block >= this.#next) return; // older than what we know, or never sent
     if (block === acknowledged) return this.#onRepeatedAck();
-    // Blocks behind this one were sent already: the client tells of a gap, or of one that came twice.
-    const sent = this.#next - 1 - block;
-    const slides = sent > 0 && this.#isEarly(block);
-    this.#mayEcho = this.#resent || sent > 0;
-    this.#overlapEnd = slides || sent === 0 ? 0 : this.#next - 1;
-    this.#slid = slides;
-    this.#hear();
-    this.#base = block + 1;
-    if (this.#base > this.#lastBlock) return this.#end({ result: 'done' });
-    if (slides) {
-      this.#resent = true; // not to be timed: part of it was sent before
-      this.#sendWindow(this.#next);
-    } else {
-      this.#retransmits += sent;
-      this.#sendWindow();
-    }
+    this.#advance(block);
   }
 
   onError(code: number, message: string): void {
@@ -176,8 +160,6 @@ export class Transfer {
     const patience = this.#heard ? GIVE_UP_MS : GIVE_UP_UNHEARD_MS;
     if (now - this.#heardAt > patience) return this.#giveUp(now - this.#heardAt);
     this.#timer.expired();
-    if (this.#phase === 'data' && !this.#resent && this.#next - this.#base > 1) return this.#probe();
-    this.#doubled = this.#phase === 'data';
     this.#resend();
   }
 
@@ -186,24 +168,26 @@ export class Transfer {
   }
 
   /**
-   * Nobody answers a window: its last block was lost, or the acknowledgement. That block alone finds out, as any answer
-   * to it tells what the client has, and costs the least when the answer was only late.
+   * Everything up to this block was received. When blocks after it were sent, too, one of them was lost, and they go out
+   * again from there: the window overlaps the one before.
+   *
+   * But some clients (atftp, EDK2) say where they are whenever a block comes that they have, such as the first one of a
+   * window that was sent twice, while those that they lack are still on their way. They give themselves away: next they
+   * acknowledge the end of the window before, which they could not have without those. Then what is on its way is not
+   * sent again; it would arrive twice, be acknowledged early again, and so on to the end of the file: the sorcerer's
+   * apprentice, with windows.
    */
-  #probe(): void {
-    this.#resent = true;
-    this.#probed = true;
-    this.#retransmits++;
-    this.#sendWindow(this.#next - 1);
-  }
-
-  /**
-   * Some clients (atftp, EDK2) say where they are as soon as a block comes that they have. When a whole window was sent
-   * again, they do so at its first block, while those that they lack are still on their way. To send these once more
-   * would have them arrive twice, be acknowledged early, and so on: the sorcerer's apprentice with windows. So the
-   * window moves on without them; if they were lost, the timer sends them, and the next time it is taken for a gap.
-   */
-  #isEarly(block: number): boolean {
-    return (this.#doubled && !this.#slid) || block === this.#overlapEnd;
+  #advance(block: number): void {
+    const end = this.#next - 1;
+    const overlaps = block < end;
+    const isEarly = overlaps && this.#overlapEnd > 0 && (block === this.#overlapEnd || this.#isTooSoon);
+    this.#mayEcho = this.#resent;
+    this.#hear();
+    this.#overlapEnd = overlaps ? end : 0;
+    this.#base = block + 1;
+    if (this.#base > this.#lastBlock) return this.#end({ result: 'done' });
+    if (!isEarly) this.#retransmits += end - block;
+    this.#sendWindow(isEarly ? end + 1 : this.#base);
   }
 
   /**
@@ -214,10 +198,7 @@ export class Transfer {
    */
   #onRepeatedAck(): void {
     this.#timeEcho();
-    if (this.#init.terms.windowSize === 1) return;
-    if (!this.#probed && (this.#resent || this.#mayEcho)) return;
-    if (this.#init.now() - this.#sentAt < this.#timer.fastestAnswer) return;
-    this.#probed = false;
+    if (this.#init.terms.windowSize === 1 || this.#resent || this.#mayEcho || this.#isTooSoon) return;
     this.#heardAt = this.#init.now();
     this.#resend();
   }
@@ -227,9 +208,17 @@ export class Transfer {
    * to the second. Without it, nothing could ever be measured on a link that is slower than the first guess.
    */
   #timeEcho(): void {
-    if (this.#echoOf === undefined) return;
-    this.#timer.measured(this.#init.now() - this.#echoOf);
-    this.#echoOf = undefined;
+    if (this.#echo === undefined) return;
+    const { of, roundTrip } = this.#echo;
+    const measured = this.#init.now() - of;
+    // Else it is about something else: a gap, or the client's own timer.
+    if (Math.abs(measured - roundTrip) < roundTrip / 2) this.#timer.measured(measured);
+    this.#echo = undefined;
+  }
+
+  /** What comes now can't be the answer to what was sent last. Half, as a whole window takes longer than one block. */
+  get #isTooSoon(): boolean {
+    return this.#init.now() - this.#sentAt < this.#timer.fastestAnswer / 2;
   }
 
   get #patience(): number {
@@ -238,12 +227,12 @@ export class Transfer {
 
   #hear(): void {
     const now = this.#init.now();
-    if (this.#resent) this.#timer.progressed();
+    if (this.#resent || this.#overlapEnd > 0) this.#timer.progressed();
     else this.#timer.measured(now - this.#sentAt);
-    this.#echoOf = this.#resent ? this.#sentAt : undefined;
+    this.#echo = this.#resent ? { of: this.#sentAt, roundTrip: now - this.#firstSentAt } : undefined;
     this.#heard = true;
     this.#heardAt = now;
-    this.#resent = this.#probed = this.#doubled = false;
+    this.#resent = false;
   }
 
   #resend(): void {
@@ -258,27 +247,20 @@ export class Transfer {
   }
 
   #sendOack(): void {
-    this.#sentAt = this.#init.now();
+    this.#noteTime();
     this.#init.wire.send(encodeOack(this.#init.accepted!));
   }
 
   /** From the first block that is not acknowledged, or a later one on. */
   #sendWindow(first = this.#base): void {
-    const { content, terms, wire } = this.#init;
-    const { blockSize } = terms;
-    const end = Math.min(this.#base + terms.windowSize, this.#lastBlock + 1);
-    // Bytes that the system has not taken yet must stay as they are.
-    if (!wire.isIdle()) this.#window = Buffer.allocUnsafeSlow(this.#window.length);
-    const window = this.#window;
-    let length = 0;
-    for (let block = first; block < end; block++) {
-      writeDataHeader(window, length, block);
-      const from = (block - 1) * blockSize;
-      length += DATA_HEADER_BYTES + content.copy(window, length + DATA_HEADER_BYTES, from, from + blockSize);
-    }
-    this.#next = end;
+    this.#next = Math.min(this.#base + this.#init.terms.windowSize, this.#lastBlock + 1);
+    this.#noteTime();
+    this.#init.wire.sendBlocks(this.#blocks, first, this.#next);
+  }
+
+  #noteTime(): void {
     this.#sentAt = this.#init.now();
-    if (length > 0) wire.sendRun(window.subarray(0, length), blockSize + DATA_HEADER_BYTES);
+    if (!this.#resent) this.#firstSentAt = this.#sentAt;
   }
 
   #giveUp(silence: number): void {

@@ -1,90 +1,86 @@
 import type { Socket } from 'node:dgram';
-import { MAX_SEGMENTS, MAX_SEND_BYTES, type SegmentationOffload } from './gso.ts';
-import type { Wire } from './transfer.ts';
+import { DATA_HEADER_BYTES, writeDataHeader } from './codec.ts';
+import type { NativeSender, Route } from './native.ts';
+import type { Blocks, Wire } from './transfer.ts';
 
 export interface Peer {
   address: string;
   port: number;
 }
 
+/** Where datagrams are put together: one place is enough for all transfers. */
+export class Scratch {
+  #bytes = Buffer.alloc(0);
+
+  /** At least that many bytes, to be overwritten. */
+  take(length: number): Buffer {
+    if (this.#bytes.length < length) this.#bytes = Buffer.allocUnsafeSlow(length);
+    return this.#bytes;
+  }
+
+  /** The system still reads what was taken last: it must stay as it is. */
+  giveAway(): void {
+    this.#bytes = Buffer.alloc(0);
+  }
+}
+
 /** Sends a datagram at a time. What can't be sent is lost, as it may be on any network: the timer sends it again. */
 export class PlainWire implements Wire {
   readonly #socket: Socket;
   readonly #peer: Peer;
+  readonly #scratch: Scratch;
 
-  constructor(socket: Socket, peer: Peer) {
+  constructor(socket: Socket, peer: Peer, scratch: Scratch) {
     this.#socket = socket;
     this.#peer = peer;
+    this.#scratch = scratch;
   }
 
   send(bytes: Buffer): void {
-    this.#socket.send(bytes, this.#peer.port, this.#peer.address, ignore);
+    this.#socket.send(bytes, this.#peer.port, this.#peer.address);
   }
 
-  sendRun(bytes: Buffer, packetBytes: number): void {
+  sendBlocks({ content, blockSize }: Blocks, first: number, end: number): void {
     const { port, address } = this.#peer;
-    for (let start = 0; start < bytes.length; start += packetBytes) {
-      const length = Math.min(packetBytes, bytes.length - start);
-      this.#socket.send(bytes, start, length, port, address, ignore);
+    const packetBytes = blockSize + DATA_HEADER_BYTES;
+    const bytes = this.#scratch.take((end - first) * packetBytes);
+    for (let block = first, start = 0; block < end; block++, start += packetBytes) {
+      writeDataHeader(bytes, start, block);
+      const from = (block - 1) * blockSize;
+      const length = content.copy(bytes, start + DATA_HEADER_BYTES, from, from + blockSize);
+      this.#socket.send(bytes, start, DATA_HEADER_BYTES + length, port, address);
     }
+    if (!this.isIdle()) this.#scratch.giveAway();
   }
 
+  /** Nothing waits for room in the socket's buffer. */
   isIdle(): boolean {
-    return this.#socket.getSendQueueSize() === 0;
+    return this.#socket.getSendQueueCount() === 0;
   }
 }
 
-/** Sends whole windows at once where the kernel takes them; falls back for good at the first refusal. */
-export class OffloadWire implements Wire {
-  readonly #socket: Socket;
-  readonly #peer: Peer;
+/** Sends whole windows at once. What there is no room for goes the plain way, which waits for it. */
+export class NativeWire implements Wire {
+  readonly #sender: NativeSender;
+  readonly #route: Route;
   readonly #plain: PlainWire;
-  readonly #offload: SegmentationOffload;
-  #segment: number | undefined;
-  #refused = false;
+  #isWaiting = false;
 
-  constructor(socket: Socket, peer: Peer, offload: SegmentationOffload) {
-    this.#socket = socket;
-    this.#peer = peer;
-    this.#offload = offload;
-    this.#plain = new PlainWire(socket, peer);
+  constructor(sender: NativeSender, route: Route, plain: PlainWire) {
+    this.#sender = sender;
+    this.#route = route;
+    this.#plain = plain;
   }
 
   send(bytes: Buffer): void {
     this.#plain.send(bytes);
   }
 
-  sendRun(bytes: Buffer, packetBytes: number): void {
-    if (bytes.length <= packetBytes) return this.#plain.send(bytes);
-    if (!this.#canCut(packetBytes)) return this.#plain.sendRun(bytes, packetBytes);
-    const packets = Math.min(MAX_SEGMENTS, Math.floor(MAX_SEND_BYTES / packetBytes));
-    const step = packets * packetBytes;
-    for (let start = 0; start < bytes.length; start += step) {
-      const run = bytes.subarray(start, start + step);
-      this.#socket.send(run, this.#peer.port, this.#peer.address, (error) => {
-        if (error === null || this.#refused) return;
-        // Such as a card that can't, or blocks that don't fit its frames.
-        this.#refused = true;
-        this.#offload.enable(this.#socket, 0);
-        this.#plain.sendRun(run, packetBytes);
-      });
-    }
-  }
-
-  isIdle(): boolean {
-    return this.#plain.isIdle();
-  }
-
-  #canCut(packetBytes: number): boolean {
-    if (this.#refused) return false;
-    if (this.#segment === packetBytes) return true;
-    if (!this.#offload.enable(this.#socket, packetBytes)) {
-      this.#refused = true;
-      return false;
-    }
-    this.#segment = packetBytes;
-    return true;
+  sendBlocks(blocks: Blocks, first: number, end: number): void {
+    // Nothing overtakes what waits.
+    const mustWait = this.#isWaiting && !this.#plain.isIdle();
+    const left = mustWait ? first : this.#sender.sendBlocks(this.#route, blocks, first, end);
+    this.#isWaiting = left < end;
+    if (this.#isWaiting) this.#plain.sendBlocks(blocks, left, end);
   }
 }
-
-function ignore(): void {}

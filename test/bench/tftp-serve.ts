@@ -1,12 +1,11 @@
 import { Folder } from '../../server/tftp/folder.ts';
-import { loadSegmentationOffload } from '../../server/tftp/gso.ts';
+import { loadNativeSender } from '../../server/tftp/native.ts';
 import { DEFAULT_LIMITS } from '../../server/tftp/negotiate.ts';
 import { TftpServer } from '../../server/tftp/server.ts';
 import { bindSocket } from '../../server/tftp/sockets.ts';
 
-/** Our server as a process of its own: address, port, folder, and `offload` or `plain`. */
-const [address = '', port = '', folder = '', how = 'offload'] = process.argv.slice(2);
-const offload = how === 'offload' ? await loadSegmentationOffload() : undefined;
+/** Our server as a process of its own: address, port, folder, and `native` or `plain`. */
+const [address = '', port = '', folder = '', how = 'native'] = process.argv.slice(2);
 const server = new TftpServer({
   socket: await bindSocket(address, Number(port)),
   bind: address,
@@ -15,7 +14,7 @@ const server = new TftpServer({
   limits: DEFAULT_LIMITS,
   // The load comes from one address.
   admission: { total: 2000, perClient: 2000 },
-  offload,
+  native: how === 'plain' ? undefined : await loadNativeSender(),
   now: () => performance.now(),
   onTransferEnd: () => {},
   onRefused: () => {},

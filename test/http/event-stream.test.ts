@@ -2,10 +2,12 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pino from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readEventStream } from '../../server/cli/read-event-stream.ts';
 import type { Event } from '../../server/events/kinds.ts';
 import type { EventLog } from '../../server/events/log.ts';
+import { buildHttpApp } from '../../server/http/app.ts';
 import { type StreamFilter, streamEvents } from '../../server/http/event-stream.ts';
 import { httpContext } from '../support/http-context.ts';
 import { until } from '../support/poll.ts';
@@ -41,8 +43,8 @@ async function streaming(filter: StreamFilter = {}): Promise<Streaming> {
   return { log, port, url: `http://127.0.0.1:${port}`, stop, responses };
 }
 
-async function open(url: string): Promise<IncomingMessage> {
-  const [response] = (await once(get(url, { agent: false }), 'response')) as [IncomingMessage];
+async function open(url: string, headers: Record<string, string> = {}): Promise<IncomingMessage> {
+  const [response] = (await once(get(url, { agent: false, headers }), 'response')) as [IncomingMessage];
   response.on('error', () => {});
   return response;
 }
@@ -90,6 +92,25 @@ describe('the event stream', () => {
     const events = readEventStream(await open(`${url}/`));
     await log.append(event('after'));
     expect((await events.next()).value).toMatchObject({ id: 2, data: { reason: 'after' } });
+  });
+
+  it('goes by Last-Event-ID, which browsers send when they come back, before the URL that they came with', async () => {
+    const context = await httpContext();
+    const app = buildHttpApp({ context, logger: pino({ level: 'silent' }) });
+    onTestFinished(() => app.close());
+    const url = `${await app.listen({ port: 0, host: '127.0.0.1' })}/api/v1/events/stream?after=0`;
+    for (let n = 0; n < 3; n++) await context.events.append(event(String(n)));
+    const firstAfter = async (lastEventId: string): Promise<number> => {
+      const response = await open(url, { 'last-event-id': lastEventId });
+      for await (const { id } of readEventStream(response)) return id;
+      return 0;
+    };
+    expect(await firstAfter('2')).toBe(3);
+    for (const nonsense of ['', 'x', '-1', '1e3', '2 ', '99999999999999999999']) {
+      expect(await firstAfter(nonsense), nonsense).toBe(nonsense === '2 ' ? 3 : 1); // spaces around are no part of it
+    }
+    const head = await app.inject({ method: 'HEAD', url: '/api/v1/events/stream' });
+    expect(head.statusCode).toBe(404);
   });
 
   it('leaves out what was not asked for, in what has been and in what happens', async () => {

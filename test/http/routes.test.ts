@@ -105,7 +105,7 @@ describe('every admin route', () => {
 
   it.each(refusals)('refuses %s', async (_what, status, headers, remoteAddress) => {
     let reloaded = 0;
-    const built = await buildReady(await httpContext({ reload: async () => void (reloaded += 1) }));
+    const built = await buildReady(await httpContext({ reload: async () => void reloaded++ }));
     for (const { method, url } of adminRoutes(built)) {
       const answer = await built.app.inject({ method, url, headers, remoteAddress, payload: '{}' });
       expect(answer.statusCode, url).toBe(status);

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { EventOf } from '../../server/events/kinds.ts';
 import { Appliance, edit, launchAppliance, newSite, type Site } from '../support/appliance.ts';
+import { cliOn } from '../support/cli.ts';
 import { type Stored, stored } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -14,14 +15,16 @@ it('is consistent after kill -9 at any moment: while it starts, while it reloads
   const seed = Math.floor(Math.random() * 1e9);
   const random = randomFrom(seed);
   let edits = 0;
-  const editAgain = (): Promise<void> =>
-    edit(site, (text) => text.replace(/name: n3\S*/, `name: n3-${(edits += 1)}`));
+  const editAgain = (): Promise<void> => {
+    edits += 1;
+    return edit(site, (text) => text.replace(/name: n3\S*/, `name: n3-${edits}`));
+  };
   let known: Stored = { events: [], revision: undefined };
   for (let round = 0; round < ROUNDS; round++) {
     const appliance = new Appliance(site, { env: { RAILHEAD_LOG_LEVEL: 'error' } });
     try {
-      // One half dies before it serves, the other somewhere in a series of edits.
-      if (round % 2 === 1) await sleep(random() * 800);
+      // Most die before they serve, the others somewhere in a series of edits.
+      if (round % 5 > 1) await sleep(random() * 700);
       else {
         await appliance.running();
         await editAgain();
@@ -32,7 +35,7 @@ it('is consistent after kill -9 at any moment: while it starts, while it reloads
     } finally {
       await appliance.kill();
     }
-    expect(appliance.output).toMatch(/^(Railhead [^]*)?\s*$/);
+    expect(appliance.output).toMatch(/^(Railhead [\s\S]*)?\s*$/);
     known = await expectConsistent(site, known, `seed ${seed}, round ${round}`);
   }
   const last = await launchAppliance(site).running();
@@ -47,21 +50,14 @@ it('comes back with the revision that was in force when the files are broken by 
   const first = await launchAppliance(site).running();
   const { revision } = await first.readyz();
   await first.kill();
+  const asked = await cliOn(site)('hosts');
+  expect(asked).toMatchObject({ code: 3, stderr: expect.stringContaining('RH_SERVER_NOT_RUNNING') });
   await writeFile(join(site.inventory, 'broken.yaml'), 'hosts: [');
   const second = await launchAppliance(site).running();
   const readiness = await second.readyz();
   expect(readiness).toMatchObject({ status: 200, revision });
   expect(JSON.stringify(readiness.notes)).toContain(`revision ${revision} stays in force`);
   expect(await second.json('/api/v1/hosts')).toHaveLength(3);
-});
-
-it('is said to be not there by commands, once it was killed', async () => {
-  const appliance = launchAppliance(await newSite());
-  await appliance.running();
-  await appliance.kill();
-  const ended = await appliance.cli('hosts');
-  expect(ended).toMatchObject({ code: 3, stdout: '' });
-  expect(ended.stderr).toContain('RH_SERVER_NOT_RUNNING');
 });
 
 /** Looks at a copy, so that it is the next start that has to recover. */

@@ -54,7 +54,7 @@ const ODDITIES = [
   'constructor',
   '[object Object]',
   "' or 1=1 --",
-  '${7*7}',
+  '$'.concat('{7*7}'),
   '{{7*7}}',
   '%F0%9F%92%A9',
   '\u00ff\u0080',

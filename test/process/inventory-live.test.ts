@@ -25,7 +25,7 @@ it('stays up without a right inventory, says where it is wrong, and serves as so
   ]);
   await until('the banner is out', () => appliance.stdout.includes('Stop with'));
   expect(appliance.stdout).toMatch(
-    /no revision in force\n\n[^]*! The inventory on disk was refused.*example\.yaml:3:/,
+    /no revision in force\n\n[\s\S]*! The inventory on disk was refused.*example\.yaml:3:/,
   );
   expect((await appliance.ask('/')).status).toBe(200);
 

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { DataFolder } from '../../server/data-folder.ts';
 import { openStore } from '../../server/store/store.ts';
 import {
   type Ended,
@@ -26,7 +27,10 @@ const up = (site: Site, flags: string[] = [], options: RunOptions = {}): Promise
 
 /** The same in this process: for variants of what a real process is tried with as well. */
 const upHere = (site: Site, flags: string[] = [], env: Record<string, string> = {}): Promise<Ended> =>
-  cliHere(['up', ...flags], { cwd: site.dir, env: { ...siteEnv(site), ...env } });
+  cliHere(['up', ...flags], {
+    cwd: site.dir,
+    env: { ...siteEnv(site), RAILHEAD_LOG_LEVEL: 'silent', ...env },
+  });
 
 /** One message for a person, and the documented exit code. */
 function expectRefusal(ended: Ended, code: number, ...messages: (string | RegExp)[]): void {
@@ -53,6 +57,19 @@ describe('a data folder in use', () => {
   });
 });
 
+describe('a data folder that was in use', () => {
+  it('is said to be nobody’s as soon as the next one starts on it, not only when that serves', async () => {
+    const site = await newSite();
+    const folder = new DataFolder(site.data);
+    await folder.prepare();
+    await writeFile(join(site.data, 'server.json'), '{"pid":1,"url":"http://127.0.0.1:1"}');
+    await folder.lock();
+    onTestFinished(() => folder.unlock());
+    expect(await folder.running()).toBeUndefined();
+    expectRefusal(await up(site), 4, 'RH_DATA_IN_USE: Another Railhead is using');
+  });
+});
+
 describe('a port in use', () => {
   it.each(['http', 'https'])('is said once, with what to do: %s', async (name) => {
     const site = await newSite();
@@ -75,8 +92,10 @@ describe('a port in use', () => {
     const ended = await up(site, ['--tftp-port', String(port)]);
     expectRefusal(ended, 4, 'RH_PORT_UNUSABLE', `UDP port ${port} (TFTP)`, '--tftp-port');
     // Nothing is left behind that would keep the next start from the folder.
-    const next = await launchAppliance(site).running();
-    await next.stop();
+    const folder = new DataFolder(site.data);
+    await folder.lock();
+    folder.unlock();
+    expect(await readdir(site.data)).not.toContain('server.json');
   });
 });
 
@@ -112,21 +131,14 @@ describe('a data folder that can not be used', () => {
     expect(await readdir(site.data)).toEqual([]);
   });
 
-  it.skipIf(!canMount)('is on a full disk', async () => {
+  it.skipIf(!canMount)('is on a disk that is full, or has just enough room to begin', async () => {
     const site = await newSite();
     await mkdir(site.data);
-    const { through } = await privateMounts(`mount -t tmpfs -o size=64k,nr_inodes=1000 none ${site.data}
-      dd if=/dev/zero of=${site.data}/filler bs=4k count=16 status=none 2>/dev/null || true`);
-    expectRefusal(await up(site, [], { through }), 4, /RH_DISK_FULL|RH_DATA_UNUSABLE/, 'full');
-  });
-
-  it.skipIf(!canMount)('is on a disk that has just enough room to begin', async () => {
-    const site = await newSite();
-    await mkdir(site.data);
-    for (const kilobytes of [40, 100]) {
-      const { through } = await privateMounts(`mount -t tmpfs -o size=${kilobytes}k none ${site.data}`);
-      const ended = await up(site, [], { through });
-      expectRefusal(ended, 4, /RH_DISK_FULL|RH_DATA_UNUSABLE/, 'full');
+    const full = await privateMounts(`mount -t tmpfs -o size=64k,nr_inodes=1000 none ${site.data}
+      dd if=/dev/zero of=${site.data}/filler bs=4k count=16 status=none`);
+    const small = await privateMounts(`mount -t tmpfs -o size=100k none ${site.data}`);
+    for (const { through } of [full, small]) {
+      expectRefusal(await up(site, [], { through }), 4, /RH_DISK_FULL|RH_DATA_UNUSABLE/, 'full');
     }
   });
 
@@ -209,6 +221,7 @@ describe('a wrong setting', () => {
     const site = await newSite();
     expectRefusal(await upHere(site, ['--bind', '999.1.1.1']), 2, '999.1.1.1', '--bind');
     expectRefusal(await upHere(site, ['--bind', '192.0.2.77']), 4, 'no address 192.0.2.77', '--bind');
+    expectRefusal(await upHere(site, ['--bind', 'fe80::1']), 4, 'no address fe80::1', '--bind');
   });
 
   it('is a flag that does not exist', async () => {

@@ -97,18 +97,6 @@ it('is not started any more when it is told to stop before it serves', async () 
   expect(existsSync(appliance.dataPath('server.json'))).toBe(false);
 });
 
-it('takes the inventory anew at SIGHUP, and only then, with --watch false', async () => {
-  const appliance = await startAppliance({ flags: ['--watch', 'false'] });
-  const { revision } = await appliance.readyz();
-  await edit(appliance.site, (text) => text.replace('name: n3', 'name: n4'));
-  expect((await appliance.readyz()).revision).toBe(revision);
-  appliance.signal('SIGHUP');
-  await until('another revision is in force', async () => (await appliance.readyz()).revision !== revision);
-  expect((await appliance.events('kind=inventory.activated')).at(-1)).toMatchObject({
-    data: { previous: revision, added: 1, removed: 1 },
-  });
-});
-
 it.skipIf(!hasTerminal)('stops when the terminal that it runs on is closed', async () => {
   const site = await newSite();
   const session = startRailhead([], {
@@ -128,14 +116,19 @@ it.skipIf(!hasTerminal)('stops when the terminal that it runs on is closed', asy
   });
 });
 
-it('goes on when nobody reads its log or its banner any more', async () => {
-  const appliance = launchAppliance(await newSite());
+it('goes on when nobody reads its log or its banner; takes the inventory anew at SIGHUP, with --watch false', async () => {
+  const appliance = launchAppliance(await newSite(), { flags: ['--watch', 'false'] });
   appliance.child.stdout?.destroy();
   appliance.child.stderr?.destroy();
   await appliance.running();
   const { revision } = await appliance.readyz();
-  await edit(appliance.site, (text) => text.replace('name: n3', 'name: n5'));
+  await edit(appliance.site, (text) => text.replace('name: n3', 'name: n4'));
+  expect((await appliance.readyz()).revision).toBe(revision);
+  appliance.signal('SIGHUP');
   await until('the edit is in force', async () => (await appliance.readyz()).revision !== revision);
+  expect((await appliance.events('kind=inventory.activated')).at(-1)).toMatchObject({
+    data: { previous: revision, added: 1, removed: 1 },
+  });
   appliance.signal('SIGTERM');
   expect(await appliance.ended).toMatchObject({ code: 0 });
   expect((await storedEvents(appliance.site)).at(-1)).toMatchObject({ kind: 'server.stopped' });

@@ -85,6 +85,8 @@ export class Started {
         HOME: SHARED,
         LANG: 'C.UTF-8',
         RAILHEAD_CONFIG: NO_SETTINGS,
+        // No boot loaders from elsewhere: what is there is what the test put there.
+        RAILHEAD_NO_APT: '1',
         NODE_COMPILE_CACHE: COMPILE_CACHE,
         ...env,
       },

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { hashToken } from '../../server/access/admin-token.ts';
 import { EventLog } from '../../server/events/log.ts';
@@ -7,8 +7,9 @@ import { InventoryIndex } from '../../server/inventory/index.ts';
 import type { InventoryKeeper } from '../../server/inventory/keeper.ts';
 import { loadInventoryFolder } from '../../server/inventory/load.ts';
 import { openStore } from '../../server/store/store.ts';
-import { ROOT } from './appliance.ts';
 import { tempFolder } from './temp.ts';
+
+const EXAMPLE = fileURLToPath(new URL('../../inventory', import.meta.url));
 
 export const TOKEN = 'rh_a-token-for-tests';
 
@@ -20,7 +21,7 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     await events.stop();
     await store.close();
   });
-  const { inventory } = await loadInventoryFolder(join(ROOT, 'inventory'), 'inventory');
+  const { inventory } = await loadInventoryFolder(EXAMPLE, 'inventory');
   const keeper = {
     index: new InventoryIndex(inventory!),
     revision: 'feedfacefeedface',

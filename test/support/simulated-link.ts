@@ -13,6 +13,8 @@ export interface LinkOptions {
   clientDiesAfter?: number;
   /** The client acknowledges again and again after this long without news. */
   clientTimeout?: number;
+  /** How often the client tells where it is when blocks come that it has or can't use yet; EDK2 does so each time. */
+  clientComplains?: 'once' | 'always';
 }
 
 export interface LinkResult {
@@ -67,7 +69,7 @@ export function runOnLink(options: LinkOptions): LinkResult {
     if (packet.type !== 'data') return;
     if (packet.block !== (expected & 0xffff)) {
       // Out of order: acknowledge what is complete, once for each gap.
-      if (gapAcked === expected) return;
+      if (gapAcked === expected && options.clientComplains !== 'always') return;
       gapAcked = expected;
       return ack(expected - 1);
     }
@@ -95,13 +97,14 @@ export function runOnLink(options: LinkOptions): LinkResult {
     now: () => now,
     wire: {
       send: (bytes) => deliver('down', bytes, client),
-      sendRun: (bytes, packetBytes) => {
-        for (let start = 0; start < bytes.length; start += packetBytes) {
+      sendBlocks: ({ content, blockSize }, first, end) => {
+        for (let block = first; block < end; block++) {
           dataPackets++;
-          deliver('down', bytes.subarray(start, start + packetBytes), client);
+          const from = (block - 1) * blockSize;
+          const head = Buffer.from([0, OPCODE.data, (block >> 8) & 0xff, block & 0xff]);
+          deliver('down', Buffer.concat([head, content.subarray(from, from + blockSize)]), client);
         }
       },
-      isIdle: () => true,
     },
     onEnd: (how) => {
       ending = how;

@@ -34,6 +34,50 @@ export interface TftpClient {
   put(to: Address, file: string, content: string): Promise<Outcome>;
 }
 
+/** One of the clients with the options it is run with. */
+export interface Way {
+  name: string;
+  client: TftpClient;
+  options: GetOptions;
+  /** Blocks are acknowledged one at a time. */
+  isLockstep: boolean;
+}
+
+/** Every client with the options that make a difference. */
+export function waysOf(clients: readonly TftpClient[]): Way[] {
+  return clients.flatMap((client) => {
+    const { blksize, windowsize, tsize } = client.can;
+    const options: GetOptions[] = [
+      {},
+      ...(blksize ? [{ blksize: 1432, tsize }] : []),
+      ...(windowsize ? [{ blksize: 1432, windowsize: 16, tsize }] : []),
+    ];
+    return options.map((one) => ({
+      name: [client.name, one.blksize ?? 512, ...(one.windowsize ? [`window ${one.windowsize}`] : [])].join(
+        ' ',
+      ),
+      client,
+      options: one,
+      isLockstep: one.windowsize === undefined,
+    }));
+  });
+}
+
+/** Why a client can't have a file of this size, whatever the server does. */
+export function cannotGet({ client, options }: Way, size: number): string | undefined {
+  if (client.name === 'curl' && size === 0 && options.tsize) return 'curl takes "tsize 0" for an error';
+  return undefined;
+}
+
+/** `identical`, or what is different: for messages that don't show megabytes. */
+export function compare({ content, code, output }: Outcome, expected: Buffer): string {
+  if (content === undefined) return `nothing came (exit ${code}): ${output.slice(-500)}`;
+  if (content.equals(expected))
+    return code === 0 ? 'identical' : `identical, but exit ${code}: ${output.slice(-500)}`;
+  const at = expected.findIndex((byte, index) => byte !== content[index]);
+  return `${content.length} of ${expected.length} bytes, different at ${at} (exit ${code}): ${output.slice(-500)}`;
+}
+
 interface Part {
   path: string;
   env: Record<string, string>;

@@ -2,7 +2,7 @@
  * A TFTP server in a process of its own, started by `tftp-server.ts`: its memory, its sockets and its crashes are its
  * own, and clients that keep a core busy don't slow it down.
  */
-import { readdirSync, readlinkSync } from 'node:fs';
+import { getHeapStatistics } from 'node:v8';
 import type { NewEvent } from '../../server/events/kinds.ts';
 import type { EventLog } from '../../server/events/log.ts';
 import { EMPTY_INVENTORY } from '../../server/inventory/diff.ts';
@@ -35,19 +35,8 @@ process.on('message', (id) => process.send!({ id, status: status() }));
 process.on('disconnect', () => process.exit());
 process.send!({ port: await tftp.start() });
 
-function status(): TftpServerStatus {
+function status(): Omit<TftpServerStatus, 'rss' | 'sockets'> {
   globalThis.gc?.();
-  const { rss, heapUsed, external, arrayBuffers } = process.memoryUsage();
-  return { transfers: tftp.transfers, rss, heapUsed, external, arrayBuffers, sockets: sockets() };
-}
-
-function sockets(): number {
-  const folder = '/proc/self/fd';
-  return readdirSync(folder).filter((fd) => {
-    try {
-      return readlinkSync(`${folder}/${fd}`).startsWith('socket:');
-    } catch {
-      return false; // the one that read the folder
-    }
-  }).length;
+  const { used_heap_size: heap, external_memory: external } = getHeapStatistics();
+  return { transfers: tftp.transfers, heap, external };
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createCipheriv } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,13 +13,19 @@ export type TftpServerSettings = Pick<
   'bind' | 'ports' | 'maxTransfers' | 'maxPerClient' | 'bootDir'
 >;
 
+export interface TftpServerStart extends Partial<Omit<TftpServerSettings, 'bootDir'>> {
+  /** How many files and sockets its process may have open. */
+  descriptors?: number;
+}
+
 export interface TftpServerStatus {
   transfers: TransferStatus[];
-  rss: number;
-  heapUsed: number;
+  /** Bytes of JavaScript objects, and of buffers. */
+  heap: number;
   external: number;
-  arrayBuffers: number;
-  /** That are open, the channel to this process among them. */
+  /** Bytes of memory of the whole process. */
+  rss: number;
+  /** That are open: those for TFTP, and a few to this process. */
   sockets: number;
 }
 
@@ -46,12 +52,10 @@ export class TftpServerProcess implements Address {
   /** Standard error: nothing, as long as all is well. */
   stderr = '';
   readonly #child: ChildProcess;
-  readonly #asked = new Map<number, (status: TftpServerStatus) => void>();
+  readonly #asked = new Map<number, (status: OwnStatus) => void>();
   #nextId = 1;
 
-  static async start(
-    settings: Partial<Omit<TftpServerSettings, 'bootDir'>> = {},
-  ): Promise<TftpServerProcess> {
+  static async start({ descriptors, ...settings }: TftpServerStart = {}): Promise<TftpServerProcess> {
     const dir = await mkdtemp(join(tmpdir(), 'railhead-tftp-'));
     const all: TftpServerSettings = {
       bind: '127.0.0.1',
@@ -62,8 +66,10 @@ export class TftpServerProcess implements Address {
       bootDir: join(dir, 'boot'),
     };
     await mkdir(all.bootDir);
+    const limited = ['-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, process.execPath];
     const child = fork(PROCESS, [JSON.stringify(all)], {
-      execArgv: ['--expose-gc'],
+      ...(descriptors === undefined ? {} : { execPath: '/bin/sh' }),
+      execArgv: [...(descriptors === undefined ? [] : limited), '--expose-gc'],
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     });
     const port = await new Promise<number>((resolve, reject) => {
@@ -99,7 +105,27 @@ export class TftpServerProcess implements Address {
   }
 
   /** Now, after a collection of garbage. */
-  status(): Promise<TftpServerStatus> {
+  async status(): Promise<TftpServerStatus> {
+    const status = await this.#ask();
+    const folder = `/proc/${this.pid}/fd`;
+    const links = await Promise.all(
+      (await readdir(folder)).map((fd) => readlink(join(folder, fd)).catch(() => 'closed since')),
+    );
+    const sockets = links.filter((link) => link.startsWith('socket:')).length;
+    return { ...status, rss: await this.#memory('VmRSS'), sockets };
+  }
+
+  /** The most bytes of memory that its process ever had. */
+  mostMemory(): Promise<number> {
+    return this.#memory('VmHWM');
+  }
+
+  async #memory(name: string): Promise<number> {
+    const text = await readFile(`/proc/${this.pid}/status`, 'utf8');
+    return Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1]) * 1024;
+  }
+
+  #ask(): Promise<OwnStatus> {
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
       const ended = (): void => reject(new Error(`the TFTP server has ended: ${this.stderr}`));
@@ -149,7 +175,8 @@ export class TftpServerProcess implements Address {
   }
 }
 
-type Message = { event: { kind: EventKind; data: unknown } } | { id: number; status: TftpServerStatus };
+type OwnStatus = Omit<TftpServerStatus, 'rss' | 'sockets'>;
+type Message = { event: { kind: EventKind; data: unknown } } | { id: number; status: OwnStatus };
 
 /** Bytes that look random and are always the same for one name. */
 export function noise(bytes: number, name = ''): Buffer {

@@ -45,6 +45,8 @@ it('refuses what is no file of the folder', async () => {
   await symlink('sub/inside', join(dir, 'inner-link'));
   await writeFile(join(dir, 'sub', 'inside'), 'inside');
   const folder = new Folder(dir);
+  await writeFile(join(dir, '.hidden'), 'hidden');
+  expect(await ask(folder, '.hidden')).toBeUndefined();
   expect(await ask(folder, 'nope')).toBeUndefined();
   expect(await ask(folder, 'sub/nope')).toBeUndefined();
   expect(await ask(folder, 'sub/inside/deeper')).toBeUndefined();

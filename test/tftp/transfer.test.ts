@@ -80,6 +80,36 @@ describe('a bad link', () => {
     }
   });
 
+  it.each([
+    ['lost', 'lose'],
+    ['doubled', 'twice'],
+  ] as const)(
+    'one %s packet in a hundred never doubles the rest for clients that acknowledge early',
+    (_, fate) => {
+      const content = randomBytes(512 * 700);
+      for (const clientComplains of ['once', 'always'] as const) {
+        for (const windowSize of [4, 16]) {
+          for (const delay of [0.5, 20]) {
+            let packet = 40;
+            const result = runOnLink({
+              content,
+              terms: { blockSize: 512, windowSize },
+              delay,
+              clientComplains,
+              fate: () => (packet++ % 100 === 0 ? fate : 0),
+            });
+            expect(result.ending.result).toBe('done');
+            expect(result.received.equals(content)).toBe(true);
+            // Ten of them, and two windows for each at most.
+            expect(result.dataPackets, `window ${windowSize}, delay ${delay}`).toBeLessThan(
+              701 + 10 * 2 * windowSize,
+            );
+          }
+        }
+      }
+    },
+  );
+
   it('answers to every packet being late by more than the first time-out settle down', () => {
     const content = randomBytes(512 * 200);
     const result = runOnLink({ content, terms: lockstep, delay: 400 });
@@ -135,7 +165,7 @@ describe('what a client says', () => {
       content: randomBytes(5000),
       terms: { blockSize: 512, windowSize: 4 },
       accepted,
-      wire: { send: () => sent.push(-1), sendRun: (bytes) => sent.push(bytes.length), isIdle: () => true },
+      wire: { send: () => sent.push(-1), sendBlocks: (_blocks, first, end) => sent.push(end - first) },
       now: () => now,
       onEnd: (ending) => endings.push(ending),
     });

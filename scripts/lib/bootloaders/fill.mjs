@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { cacheFolder, withTempFolder } from '../cache.mjs';
 import { hasApt } from '../debian.mjs';
-import { errorText, UNFINISHED, writeWhole } from '../files.mjs';
+import { errorCode, errorText, UNFINISHED, writeWhole } from '../files.mjs';
 import { holdSetupLock } from '../setup-lock.mjs';
 import { Apt } from './apt.mjs';
 import { supplyOfSystem } from './folders.mjs';
@@ -29,6 +29,7 @@ import { GROUPS } from './table.mjs';
  * @property {boolean} [update] look for newer ones
  * @property {boolean} [apt] false: fetch nothing
  * @property {AbortSignal} [signal] when to give up
+ * @property {string} [cache] where what was fetched is kept
  */
 
 /**
@@ -58,7 +59,8 @@ export async function fillBootFolder(options) {
   } catch (error) {
     // Only the manifest was lost, and can't be had again.
     if (complete) return rows;
-    throw error;
+    if (!['EACCES', 'EPERM', 'EROFS'].includes(errorCode(error))) throw error;
+    throw new Error(`There is no right to write to ${bootDir} (${errorText(error)}).`);
   }
 }
 
@@ -130,7 +132,7 @@ function list(folder) {
  * @param {FillOptions} options
  * @returns {Promise<Row[]>}
  */
-async function fill({ bootDir, log, update = false, apt = true, signal }) {
+async function fill({ bootDir, log, update = false, apt = true, signal, cache: kept }) {
   const before = survey(bootDir);
   const has = (/** @type {Group} */ group, /** @type {(row: Row) => boolean} */ test) =>
     before.some((row) => row.group === group && test(row));
@@ -138,7 +140,7 @@ async function fill({ bootDir, log, update = false, apt = true, signal }) {
   const reasons = new Map();
   /** @type {Set<string>} */
   const written = new Set();
-  await withCache(async (cache, temp) => {
+  await withCache(kept ?? join(cacheFolder(), 'bootloaders'), async (cache, temp) => {
     const shop = apt && (await hasApt()) ? new Apt({ temp, log, signal }) : undefined;
     const noApt = apt ? 'this system has no apt-get' : 'RAILHEAD_NO_APT is set';
     const results = await Promise.allSettled(
@@ -168,10 +170,10 @@ async function fill({ bootDir, log, update = false, apt = true, signal }) {
 /**
  * The cache, or a temporary folder where it can't be written: it only saves work.
  *
+ * @param {string} cache
  * @param {(cache: string, temp: string) => Promise<void>} work
  */
-async function withCache(work) {
-  const cache = join(cacheFolder(), 'bootloaders');
+async function withCache(cache, work) {
   try {
     mkdirSync(cache, { recursive: true });
     rmSync(mkdtempSync(join(cache, '.tmp-')), { recursive: true });
@@ -243,7 +245,11 @@ function install(bootDir, group, rows, chosen) {
     if (sha256(data) !== expected) throw new Error(`${path} changed while it was copied`);
     writeWhole(join(bootDir, file), data);
   }
-  for (const { before: _, ...entry } of write) manifest.set(entry.file, entry);
+  const intact = rows.filter(({ state }) => state === 'intact').map(({ loader }) => loader.file);
+  for (const file of [...intact, ...write.map((entry) => entry.file)]) {
+    const { before: _, ...entry } = /** @type {Entry} */ (manifest.get(file));
+    manifest.set(file, entry);
+  }
   writeManifest(bootDir, manifest);
   return write.map(({ file }) => file);
 }

@@ -61,7 +61,7 @@ export async function supplyOfSystem(group) {
     source: 'this system',
     items: new Map(
       found.map(({ file, path, sha256 }) => {
-        const owner = owners.get(path) ?? { package: path, version: 'unknown' };
+        const owner = owners.get(path) ?? { package: dirname(path), version: 'unknown' };
         return [file, { path, sha256, ...owner }];
       }),
     ),
