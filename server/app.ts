@@ -104,8 +104,10 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     shownAs: options.inventoryShownAs,
     watch: settings.watch,
     onFault: (error) => {
-      logger.error({ err: error }, toRailheadError(error).message);
-      recovery.noteReloadFailure(error);
+      const { code, message } = toRailheadError(error);
+      logger.error({ err: error }, message);
+      // A fault of the loader itself would be the same the next time.
+      if (/^RH_(DISK_FULL|STORE_)/.test(code)) recovery.noteReloadFailure(error);
     },
   });
   const recovery = new StoreRecovery({

@@ -62,9 +62,9 @@ export class DataFolder {
       lock = new SQLite(join(this.dir, 'lock'), { timeout: 0 });
       lock.pragma('journal_mode = MEMORY'); // nothing is ever written: no journal beside it
       lock.exec('BEGIN EXCLUSIVE');
-      this.#lock = lock;
       // Left by one that was killed: what it says is true of nobody any more.
       await this.sayStopped();
+      this.#lock = lock;
     } catch (error) {
       lock?.close();
       if (!systemCode(error)?.startsWith('SQLITE_BUSY')) throw this.#unusable(error, ' (its file "lock")');

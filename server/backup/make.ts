@@ -48,7 +48,7 @@ export async function makeBackup(
 function explain(error: unknown, path: string): unknown {
   const code = systemCode(error) ?? '';
   if (toRailheadError(error).code !== 'RH_INTERNAL' || !/^E[A-Z]+$/.test(code)) return error;
-  const isPlace = ['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG'].includes(code);
+  const isPlace = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(code);
   const message = `Can't write the backup ${path}: ${isPlace ? 'there is no such folder' : 'no right to'} (${code}).`;
   return new RailheadError(isPlace ? 'RH_USAGE' : 'RH_DATA_UNUSABLE', message, { cause: error });
 }

@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs';
-import { link, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { link, mkdir, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import SQLite from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { DataFolder } from '../data-folder.ts';
 import { RailheadError, systemCode } from '../errors.ts';
-import { writeSecretFile } from '../secret-file.ts';
 import { migrate, SCHEMA_VERSION, schemaVersion } from '../store/migrate.ts';
 import { openPostgres } from '../store/postgres.ts';
 import { openSqlite } from '../store/sqlite.ts';
@@ -188,7 +187,8 @@ async function stageKeys(dir: string, { path, passphrase }: RestoreOptions): Pro
   for await (const record of readBackup(path, passphrase)) {
     if (!('file' in record)) continue;
     hasKeys = true;
-    await writeSecretFile(join(dir, record.file), Buffer.from(record.base64, 'base64').toString());
+    const content = Buffer.from(record.base64, 'base64'); // bytes: a key need not be text
+    await writeFile(join(dir, record.file), content, { mode: 0o600, flush: true });
   }
   return hasKeys;
 }

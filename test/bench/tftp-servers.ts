@@ -118,6 +118,7 @@ async function start(
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
+  process.on('exit', () => child.kill());
   let complaint = '';
   child.stderr.on('data', (chunk) => {
     complaint = `${complaint}${chunk}`.slice(0, 1000);

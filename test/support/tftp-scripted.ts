@@ -54,7 +54,7 @@ export class ScriptedClient {
   }
 
   /** The next packet that was not taken yet. */
-  async take(milliseconds = 3000): Promise<Received> {
+  async take(milliseconds = 10_000): Promise<Received> {
     const deadline = performance.now() + milliseconds;
     while (this.#taken === this.received.length) {
       const left = deadline - performance.now();
@@ -62,6 +62,14 @@ export class ScriptedClient {
       await this.#arrival(left);
     }
     return this.received[this.#taken++]!;
+  }
+
+  /** The next DATA packet of this block; a busy machine may have others sent twice. */
+  async takeBlock(block: number): Promise<Received> {
+    for (;;) {
+      const received = await this.take();
+      if (received.packet?.type === 'data' && received.packet.block === block) return received;
+    }
   }
 
   /** Everything that comes in that time, and what had come before. */

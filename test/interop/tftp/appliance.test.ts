@@ -44,9 +44,7 @@ it('`railhead up` serves the boot folder to every client, refuses what it must, 
   await until('everything is told', async () => (await eventsOf(appliance, 'tftp.refused')).length >= 3);
   const transfers = await eventsOf(appliance, 'tftp.transfer');
   expect(transfers.map(({ data }) => data)).toEqual(
-    clients.map(() =>
-      expect.objectContaining({ file: 'lpxelinux.0', bytes: loader.length, result: 'done', retransmits: 0 }),
-    ),
+    clients.map(() => expect.objectContaining({ file: 'lpxelinux.0', bytes: loader.length, result: 'done' })),
   );
   const refused = await eventsOf(appliance, 'tftp.refused');
   expect(refused.map(({ data }) => data)).toEqual([

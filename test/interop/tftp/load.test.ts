@@ -115,7 +115,7 @@ describe('one client can’t take the places of the others', () => {
     const started = performance.now();
     const got = await download(server, 'image', { blksize: 1432, windowsize: 16, expected: content });
     expect(got.isAsExpected).toBe(true);
-    expect(performance.now() - started).toBeLessThan(2000);
+    expect(performance.now() - started).toBeLessThan(5000);
   });
 });
 
