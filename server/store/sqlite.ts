@@ -1,6 +1,6 @@
 import { chmodSync, existsSync } from 'node:fs';
 import SQLite from 'better-sqlite3';
-import { Kysely, SqliteDialect } from 'kysely';
+import { type Driver, Kysely, SqliteDialect } from 'kysely';
 import { RailheadError, systemCode } from '../errors.ts';
 import type { Database } from './schema.ts';
 import type { Store } from './store.ts';
@@ -9,8 +9,30 @@ import type { Store } from './store.ts';
 const QUICK_CHECK_MAX_BYTES = 128 * 1024 * 1024;
 
 export async function openSqlite(file: string): Promise<Store> {
-  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: openFile(file) }) });
+  const db = new Kysely<Database>({ dialect: new RollbackOnceDialect(openFile(file)) });
   return { db, dialect: 'sqlite', shownAs: file, close: () => db.destroy() };
+}
+
+/**
+ * After some failures, a full disk among them, SQLite has rolled back by itself. Kysely's rollback then fails, and
+ * that failure would hide the real one.
+ */
+class RollbackOnceDialect extends SqliteDialect {
+  readonly #database: SQLite.Database;
+
+  constructor(database: SQLite.Database) {
+    super({ database });
+    this.#database = database;
+  }
+
+  override createDriver(): Driver {
+    const driver = super.createDriver();
+    const rollback = driver.rollbackTransaction.bind(driver);
+    driver.rollbackTransaction = async (connection) => {
+      if (this.#database.inTransaction) await rollback(connection);
+    };
+    return driver;
+  }
 }
 
 function openFile(file: string): SQLite.Database {

@@ -29,6 +29,11 @@ export interface Server {
   stop: () => Promise<void>;
 }
 
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill();
+});
+
 /** Port 69 is the only one that dnsmasq knows. */
 const PORT = 6969;
 const DNSMASQ_PORT = 69;
@@ -118,7 +123,8 @@ async function start(
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  process.on('exit', () => child.kill());
+  running.add(child);
+  child.on('exit', () => running.delete(child));
   let complaint = '';
   child.stderr.on('data', (chunk) => {
     complaint = `${complaint}${chunk}`.slice(0, 1000);

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { inventoryJsonSchema } from '../../server/cli/schema.ts';
 import { loadInventory } from '../../server/inventory/load.ts';
@@ -18,13 +18,21 @@ const commands = blocks('sh').flatMap((block) => block.trim().split('\n'));
 describe('every command in the README', () => {
   const appliance = sharedAppliance();
 
+  beforeAll(async () => {
+    const { dir } = appliance().site;
+    await writeFile(join(dir, 'passphrase.txt'), 'correct horse battery staple\n');
+    // As after `npm start`, which gets the boot loaders.
+    await mkdir(join(dir, 'boot'));
+    for (const file of ['lpxelinux.0', 'ldlinux.c32', 'snponly.efi'])
+      await writeFile(join(dir, 'boot', file), 'x');
+  });
+
   it.each(commands)('%s', async (command) => {
     const words = command.split(' ');
     if (words[0] === 'npm') {
       // `npm test` is what runs this, and test/process/start.test.ts starts the appliance: the scripts must be there.
       expect(Object.keys(packageJson.scripts)).toContain(words[1] === 'run' ? words[2] : words[1]);
     } else if (words[0] === 'npx') {
-      await writeFile(join(appliance().site.dir, 'passphrase.txt'), 'correct horse battery staple\n');
       const { code, stdout, stderr } = await appliance().cli(...words.slice(2));
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).not.toBe('');
