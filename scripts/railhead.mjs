@@ -8,12 +8,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bootFolder, ensureBootloaders, startsServer } from './lib/ensure-bootloaders.mjs';
 import { bundledNode, installPackages, packagesAreStale } from './lib/packages.mjs';
 
-// Node keeps what it has compiled: commands start in two thirds of the time.
-module.enableCompileCache?.();
-
 const OLDEST_NODE = 24;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const main = join(root, 'server', 'main.ts');
+// Node keeps what it has compiled: commands start in two thirds of the time. Not in the temporary folder, where others
+// could put something of theirs.
+const compiled = process.env.NODE_COMPILE_CACHE ?? join(root, 'node_modules', '.cache', 'compiled');
 
 try {
   if (packagesAreStale({ root, dev: false })) await installPackages({ root, dev: false });
@@ -28,6 +28,7 @@ try {
 async function handOver() {
   // On a Node that is new enough there is nothing to start: one process less between the signals and the server.
   if (Number(process.versions.node.split('.')[0]) >= OLDEST_NODE) {
+    module.enableCompileCache?.(compiled);
     await import(pathToFileURL(main).href);
     return;
   }
@@ -45,7 +46,10 @@ async function handOver() {
  * @returns {Promise<number>}
  */
 function runNode(node) {
-  const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(node, [main, ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    env: { ...process.env, NODE_COMPILE_CACHE: compiled },
+  });
   /** @type {NodeJS.Signals[]} */
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
   for (const signal of signals) process.on(signal, () => child.kill(signal));
