@@ -25,14 +25,16 @@ export const ALLOWED = {
   access: ['events', 'store', 'secret-file.ts'],
   inventory: ['document', 'errors.ts', 'events', 'net', 'store'],
   lifecycle: ['document', 'errors.ts', 'inventory'],
+  boot: ['document', 'errors.ts', 'events', 'inventory', 'lifecycle', 'net', 'store'],
   backup: ['data-folder.ts', 'errors.ts', 'secret-file.ts', 'store', 'version.ts'],
   doctor: ['data-folder.ts', 'document', 'errors.ts', 'inventory', 'net', 'settings.ts', 'store', 'tftp'],
   'readiness.ts': ['document', 'errors.ts', 'events', 'inventory'],
   // edges: the network and people
-  tftp: ['errors.ts', 'events', 'inventory'],
-  web: ['doctor', 'document', 'events', 'inventory', 'lifecycle', 'net', 'readiness.ts', 'tftp'],
+  tftp: ['boot', 'errors.ts', 'events', 'inventory'],
+  web: ['boot', 'doctor', 'document', 'events', 'inventory', 'lifecycle', 'net', 'readiness.ts', 'tftp'],
   http: [
     'access',
+    'boot',
     'doctor',
     'document',
     'errors.ts',

@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Logger } from 'pino';
 import { ensureAdminToken } from './access/admin-token.ts';
 import { ensureAuthority, issueServerCertificate } from './access/certificate.ts';
+import { BootService } from './boot/service.ts';
 import { DataFolder } from './data-folder.ts';
 import { findMissing } from './doctor/missing.ts';
 import { StoreRecovery } from './doctor/store-recovery.ts';
@@ -11,7 +12,9 @@ import { describeEvent } from './events/describe.ts';
 import { EventLog } from './events/log.ts';
 import { buildHttpApp } from './http/app.ts';
 import type { HttpContext } from './http/context.ts';
+import { createFileSender } from './http/files/sender.ts';
 import { HttpListener } from './http/listener.ts';
+import { ProgressBook } from './http/progress.ts';
 import { InventoryKeeper } from './inventory/keeper.ts';
 import { type Advertised, chooseAdvertised } from './net/advertise.ts';
 import { defaultInterface, localAddresses } from './net/interfaces.ts';
@@ -21,6 +24,8 @@ import { adminTokenHashes } from './store/admin-tokens.ts';
 import { claimActive } from './store/claim.ts';
 import { setMeta } from './store/meta.ts';
 import { openStore } from './store/store.ts';
+import { bootFiles } from './tftp/boot-files.ts';
+import { Damper } from './tftp/damper.ts';
 import { TftpService } from './tftp/service.ts';
 import { VERSION } from './version.ts';
 
@@ -124,6 +129,22 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   recovery.start();
   onUndo(() => recovery.stop());
 
+  let advertise: Advertised | undefined;
+  const damper = new Damper(() => performance.now());
+  const baseUrl = (): string => advertise?.url ?? '';
+  const boot = new BootService({
+    store,
+    events,
+    inventory: () => inventory.index,
+    now,
+    assetsDir: settings.assets,
+    templatesDir: settings.templates,
+    baseUrl,
+    maxFailures: settings.maxBootFailures,
+    isNews: (source, what) => damper.admit(source, what) !== undefined,
+  });
+  const files = createFileSender({ cacheBytes: settings.imageCacheMegabytes * 1024 * 1024 });
+  onUndo(() => files.stop());
   const tftp = new TftpService({
     bind: settings.bind,
     port: settings.tftpPort,
@@ -131,14 +152,13 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     maxTransfers: settings.tftpMaxTransfers,
     maxPerClient: settings.tftpMaxPerClient,
     bootDir: settings.boot,
-    virtualFiles: [],
+    virtualFiles: [bootFiles(boot, baseUrl)],
     events,
     inventory: () => inventory.index,
     nodeBinary: options.nodeBinary,
     onFault: (error) => logger.error({ err: error }, toRailheadError(error).message),
   });
 
-  let advertise: Advertised | undefined;
   const currentReadiness = (): Readiness =>
     readiness({ events: recovery, inventory, startNotes, stopping: stopping.signal.aborted });
   const missing = () =>
@@ -155,10 +175,15 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     store,
     events,
     inventory,
+    inventoryFolder: { dir: settings.inventory, shownAs: options.inventoryShownAs },
     reload: () => recovery.reload(),
     readiness: currentReadiness,
     advertise: () => advertise!,
     missing,
+    boot,
+    assetsDir: settings.assets,
+    files,
+    progress: new ProgressBook(now),
     transfers: () => tftp.transfers,
     adminTokenHashes: () => adminTokenHashes(store.db),
     stopSignal: stopping.signal,

@@ -39,6 +39,9 @@ const ERRORS = {
   RH_STORE_NEWER: { status: 503, exit: EXIT.environment },
   RH_STORE_UNREACHABLE: { status: 503, exit: EXIT.environment },
   RH_STORE_NOT_EMPTY: { status: 409, exit: EXIT.environment },
+  RH_TEMPLATE_FAILED: { status: 500, exit: EXIT.notRight },
+  RH_TOKEN_UNKNOWN: { status: 404, exit: EXIT.server },
+  RH_IMAGE_UNAVAILABLE: { status: 503, exit: EXIT.environment },
   RH_BACKUP_INVALID: { status: 422, exit: EXIT.notRight },
 } as const satisfies Record<`RH_${string}`, { status: number; exit: number }>;
 

@@ -47,6 +47,7 @@ export const SettingsSchema = Type.Object(
     data: path('data', 'Folder for the database, keys and what a running server says about itself'),
     boot: path('boot', 'Folder with the boot loaders that TFTP serves'),
     assets: path('assets', 'Folder with operating-system and sysext images'),
+    templates: path('templates', 'Folder with the templates of menus and configurations'),
     bind: checked(
       Type.String({
         default: '0.0.0.0',
@@ -68,6 +69,8 @@ export const SettingsSchema = Type.Object(
     }),
     tftpMaxTransfers: count(4000, 'TFTP downloads at once'),
     tftpMaxPerClient: count(600, 'TFTP downloads at once from one address'),
+    maxBootFailures: count(3, 'Boot attempts in a row that get nowhere before a host is held'),
+    imageCacheMegabytes: count(512, 'Memory for images that many machines fetch at once, in MB'),
     advertise: Type.Optional(
       checked(
         Type.String({

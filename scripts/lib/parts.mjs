@@ -170,16 +170,6 @@ const PARTS = {
     probe: (path) => ['/bin/sh', '-c', '"$0" --version 2>&1', path],
     version: /^atftp-(\S+)/,
   },
-  /** path: the server */
-  dnsmasq: {
-    what: 'dnsmasq',
-    why: 'the TFTP bench compares with it',
-    packages: ['dnsmasq-base'],
-    main: /^dnsmasq-base$/,
-    find: (root) => serverCandidates(root, 'dnsmasq'),
-    probe: (path) => [path, '--version'],
-    version: /^Dnsmasq version (\S+)/,
-  },
   /** path: the server, one that has windows */
   dnsmasqNew: {
     what: 'dnsmasq 2.93',
@@ -192,6 +182,70 @@ const PARTS = {
     find: (root) => serverCandidates(root, 'dnsmasq'),
     probe: (path) => [path, '--version'],
     version: /^Dnsmasq version (2\.(?:9[3-9]|\d{3})\S*)/,
+  },
+  /** path: the program; it wants a configuration of its own (-c, -p) */
+  nginx: {
+    what: 'nginx',
+    why: 'big files over HTTP are measured against it',
+    packages: ['nginx'],
+    main: /^nginx(-core)?$/,
+    // For the service of an installed system.
+    skip: /^(nginx-common|iproute2|libbpf\S+|libelf\S+|libmnl0|libxtables12|libcap2-bin)$/,
+    find: (root) => (root ? [join(root, 'usr/sbin/nginx')] : [...onPath('nginx'), '/usr/sbin/nginx']),
+    probe: (path) => ['/bin/sh', '-c', '"$0" -v 2>&1', path],
+    version: /^nginx version: nginx\/(\S+)/m,
+  },
+  /** path: the server */
+  dnsmasq: {
+    what: 'dnsmasq',
+    why: 'the TFTP bench compares with it, and virtual machines get their addresses from it',
+    packages: ['dnsmasq-base'],
+    main: /^dnsmasq-base$/,
+    find: (root) => serverCandidates(root, 'dnsmasq'),
+    probe: (path) => [path, '--version'],
+    version: /^Dnsmasq version (\S+)/,
+  },
+  /** path: the program. Its firmware and its modules are below the same root. */
+  qemu: {
+    what: 'QEMU',
+    why: 'virtual machines boot from the product in it',
+    packages: ['qemu-system-x86', 'ipxe-qemu', 'seabios'],
+    main: /^qemu-system-x86$/,
+    find: (root) => candidates(root, 'qemu-system-x86_64'),
+    probe: (path) => [path, '--version'],
+    version: /^QEMU emulator version (\S+)/,
+  },
+  /** path: the firmware's code; its empty variables are beside it */
+  ovmf: {
+    what: 'OVMF',
+    why: 'virtual machines with UEFI boot from the product',
+    packages: ['ovmf'],
+    main: /^ovmf$/,
+    find: (root) => [join(root || '/', 'usr/share/OVMF/OVMF_CODE_4M.fd')],
+    probe: (path) => ['/bin/sh', '-c', 'test -s "$0" && echo 4M', path],
+    version: /^(4M)$/m,
+  },
+  /** path: the kernel; its modules are below the same root */
+  guestKernel: {
+    what: 'kernel for virtual machines',
+    why: 'virtual machines boot it from the product',
+    packages: ['linux-image-cloud-amd64'],
+    main: /^linux-image-\d\S*-cloud-amd64$/,
+    skip: /^(?!linux-image-\d)/,
+    find: (root) => kernels(root),
+    probe: (path) => ['/bin/sh', '-c', 'test -s "$0" && echo "$0"', path],
+    version: /vmlinuz-(\S+)/,
+  },
+  /** path: the program that runs in an initrd */
+  ignition: {
+    what: 'Ignition',
+    why: 'virtual machines take their configuration with it',
+    packages: ['ignition'],
+    main: /^ignition$/,
+    skip: /^(?!(ignition|libblkid1)$)/,
+    find: (root) => [join(root || '/', 'usr/lib/dracut/modules.d/30ignition/ignition')],
+    probe: (path) => [path, '--version'],
+    version: /^Ignition (?:Debian )?v?(\S+)/m,
   },
 };
 
@@ -212,6 +266,19 @@ function candidates(root, name) {
 function serverCandidates(root, name) {
   const folder = join(root || '/', 'usr/sbin');
   return [...(root ? [] : onPath(name)), join(folder, name)];
+}
+
+/**
+ * Kernels that are made for virtual machines, newest first.
+ *
+ * @param {string} root '' for the system, else an unpacked tree
+ */
+function kernels(root) {
+  const folder = join(root || '/', 'boot');
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return newestFirst(
+    names.filter((name) => /^vmlinuz-.*-cloud-amd64$/.test(name)).map((name) => join(folder, name)),
+  );
 }
 
 /** Only of use to an installed system: scripts of packages, accounts, Perl, files with a fixed place. */

@@ -26,7 +26,7 @@ export function registerHosts(program: Command, io: CliIo): void {
       const hosts =
         flags.inventory === undefined
           ? await (await connect(io, flags)).get<HostSummary[]>('/api/v1/hosts')
-          : (await fromFolder(io, flags)).inventory.hosts.map(summariseHost);
+          : (await fromFolder(io, flags)).inventory.hosts.map((host) => summariseHost(host));
       if (flags.json) return printJson(io.stdout, hosts);
       const rows = hosts.map(({ name, state, cluster, pool, role, ip, macs }) => [
         name,

@@ -3,11 +3,14 @@ import { EXIT, RailheadError, toRailheadError } from '../errors.ts';
 import { VERSION } from '../version.ts';
 import { registerBackup } from './backup.ts';
 import { registerCheck } from './check.ts';
+import { registerDhcp } from './dhcp.ts';
 import { registerDiff } from './diff.ts';
 import { registerDoctor } from './doctor.ts';
 import { registerEvents } from './events.ts';
 import { registerHost, registerHosts } from './hosts.ts';
 import { type CliIo, print } from './io.ts';
+import { registerMachines } from './machines.ts';
+import { registerOrders } from './orders.ts';
 import { registerReload } from './reload.ts';
 import { registerRestore } from './restore.ts';
 import { registerSchema } from './schema.ts';
@@ -33,6 +36,9 @@ const REGISTER = [
   registerHost,
   registerEvents,
   registerTransfers,
+  registerOrders,
+  registerMachines,
+  registerDhcp,
   registerReload,
   registerDoctor,
   registerBackup,

@@ -34,6 +34,33 @@ export function describeEvent(event: Event): string {
       const times = repeats === undefined ? '' : ` (and ${repeats} times before)`;
       return `TFTP ${file === '' ? 'request' : file} from ${client} refused: ${reason}${times}`;
     }
+    case 'boot.attempt-opened':
+      return `Booting ${event.data.image} (${event.data.action})`;
+    case 'boot.attempt-closed':
+      return `Boot ended: ${event.data.outcome}`;
+    case 'boot.stage':
+      return `Stage ${event.data.stage}${event.data.message === undefined ? '' : `: ${event.data.message}`}`;
+    case 'boot.unknown': {
+      const { mac, uuid, serial, vendor, address } = event.data;
+      const facts = [mac, uuid, serial, vendor, address].filter((fact) => fact !== undefined);
+      return `Unknown machine: ${facts.join(', ')}. It boots from its own disk; \`railhead adopt\` makes it a host`;
+    }
+    case 'boot.ambiguous':
+      return `A machine could be ${event.data.hosts.join(' or ')}: ${event.data.reason}. It gets nothing`;
+    case 'boot.held':
+      return `Held: ${event.data.reason}`;
+    case 'boot.waiting':
+      return `Has to wait: ${event.data.reason}`;
+    case 'boot.loader-loop':
+      return `${event.data.client} loads ${event.data.file} again and again. ${event.data.fix}`;
+    case 'boot.menu-failed':
+      return `The menu can't be rendered: ${event.data.template}: ${event.data.reason}`;
+    case 'host.ordered': {
+      const { order, reason } = event.data;
+      return `Ordered: ${order}${reason === undefined ? '' : ` (${reason})`}`;
+    }
+    case 'host.adopted':
+      return `Adopted ${event.data.mac} into ${event.data.file}`;
     case 'admin.token-created':
       return `Admin token "${event.data.name}" created`;
   }

@@ -60,6 +60,31 @@ export const EVENT_KINDS = {
     /** How often the same was refused since the last such event. */
     repeats: Type.Optional(Type.Integer()),
   }),
+  /** A machine fetched its kernel: a boot is under way. */
+  'boot.attempt-opened': Type.Object({ action: Type.Enum(['install', 'run']), image: Type.String() }),
+  'boot.attempt-closed': Type.Object({ outcome: Type.String() }),
+  'boot.stage': Type.Object({ stage: Type.String(), message: Type.Optional(Type.String()) }),
+  /** A machine that is not in the inventory asked for a menu. */
+  'boot.unknown': Type.Object({
+    mac: Type.Optional(Type.String()),
+    uuid: Type.Optional(Type.String()),
+    serial: Type.Optional(Type.String()),
+    vendor: Type.Optional(Type.String()),
+    address: Type.Optional(Type.String()),
+  }),
+  'boot.ambiguous': Type.Object({ hosts: Type.Array(Type.String()), reason: Type.String() }),
+  /** A host asked for a menu and got none that boots: it waits or is held. */
+  'boot.held': Type.Object({ reason: Type.String() }),
+  'boot.waiting': Type.Object({ reason: Type.String() }),
+  /** A machine that runs iPXE already was sent iPXE again by DHCP. */
+  'boot.loader-loop': Type.Object({ client: Type.String(), file: Type.String(), fix: Type.String() }),
+  'boot.menu-failed': Type.Object({ template: Type.String(), reason: Type.String() }),
+  /** A person's order: reinstall, hold, release. */
+  'host.ordered': Type.Object({
+    order: Type.Enum(['reinstall', 'hold', 'release']),
+    reason: Type.Optional(Type.String()),
+  }),
+  'host.adopted': Type.Object({ mac: Type.String(), file: Type.String() }),
   'admin.token-created': Type.Object({ name: Type.String() }),
 } as const;
 

@@ -9,9 +9,10 @@ import type { HttpContext } from './context.ts';
  * Who may call a route. Every route says so in its `config`; one that doesn't is a start-up error, so that nothing
  * is left open by forgetting.
  * - `public`: reads what anyone on the network may see.
+ * - `attempt`: takes the token of a boot that is under way, and checks it itself.
  * - `admin`: changes something or reveals a secret.
  */
-export type Access = 'public' | 'admin';
+export type Access = 'public' | 'attempt' | 'admin';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -30,7 +31,7 @@ export function guardRoutes(
 ): void {
   app.addHook('onRoute', (route) => {
     const access = route.config?.access;
-    if (access !== 'public' && access !== 'admin') {
+    if (access === undefined) {
       throw new Error(
         `route ${String(route.method)} ${route.url} doesn't say who may call it (config.access)`,
       );

@@ -2,11 +2,14 @@ import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/typ
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { ServerCertificate } from '../access/certificate.ts';
 import { guardRoutes } from './access.ts';
+import { agentRoutes } from './agent.ts';
 import { eventsApi } from './api/events.ts';
 import { hostsApi } from './api/hosts.ts';
 import { inventoryApi } from './api/inventory.ts';
+import { machinesApi } from './api/machines.ts';
 import { transfersApi } from './api/transfers.ts';
 import { API_HEADER, API_VERSION } from './api-header.ts';
+import { bootRoutes } from './boot.ts';
 import type { HttpContext } from './context.ts';
 import { answerError, answerErrors, answerUnreadable } from './errors.ts';
 import { health } from './health.ts';
@@ -43,7 +46,17 @@ export function buildHttpApp({ context, logger, tls }: HttpAppOptions): FastifyI
   app.addHook('onRequest', async (_request, reply) => void reply.header(API_HEADER, API_VERSION));
   answerErrors(app);
   guardRoutes(app, context, { secure: tls !== undefined });
-  for (const plugin of [health, pages, inventoryApi, hostsApi, transfersApi, eventsApi])
+  for (const plugin of [
+    health,
+    pages,
+    inventoryApi,
+    bootRoutes,
+    agentRoutes,
+    hostsApi,
+    machinesApi,
+    transfersApi,
+    eventsApi,
+  ])
     app.register(plugin(context) as never);
   return app;
 }

@@ -1,3 +1,4 @@
+import type { BootService } from '../boot/service.ts';
 import type { Missing } from '../doctor/missing.ts';
 import type { EventLog } from '../events/log.ts';
 import type { InventoryKeeper } from '../inventory/keeper.ts';
@@ -5,6 +6,8 @@ import type { Advertised } from '../net/advertise.ts';
 import type { Readiness } from '../readiness.ts';
 import type { Store } from '../store/store.ts';
 import type { TransferStatus } from '../tftp/service.ts';
+import type { FileSender } from './files/sender.ts';
+import type { ProgressBook } from './progress.ts';
 
 /** What the HTTP plugins are given: nothing else is within their reach. */
 export interface HttpContext {
@@ -16,11 +19,18 @@ export interface HttpContext {
   missing: () => Promise<Missing[]>;
   events: EventLog;
   inventory: InventoryKeeper;
+  /** Where the inventory's files are, and how the folder is called in messages. */
+  inventoryFolder: { dir: string; shownAs: string };
   /** Takes the inventory as it is on disk now. */
   reload: () => Promise<void>;
   readiness: () => Readiness;
   /** Hashes of the tokens that may change things. */
   adminTokenHashes: () => Promise<string[]>;
+  boot: BootService;
+  /** Folder with the images, and what sends them. */
+  assetsDir: string;
+  files: FileSender;
+  progress: ProgressBook;
   /** TFTP downloads that are under way. */
   transfers: () => TransferStatus[];
   /** Aborted when the server stops: streams end themselves then. */

@@ -7,6 +7,11 @@ export const health =
   (context: HttpContext): FastifyPluginAsync =>
   async (app) => {
     app.get('/healthz', { config: PUBLIC }, async () => ({ ok: true, version: context.version }));
+    app.get('/api/v1/server', { config: PUBLIC }, async () => ({
+      version: context.version,
+      startedAt: new Date(context.startedAt).toISOString(),
+      advertise: context.advertise(),
+    }));
     app.get('/readyz', { config: PUBLIC }, async (_request, reply) => {
       const readiness = context.readiness();
       return reply.status(readiness.ready ? 200 : 503).send(readiness);

@@ -1,4 +1,7 @@
-import type { FastifyPluginAsync } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply } from 'fastify';
+import { observeHost, observeHosts } from '../boot/observe.ts';
+import { findHost } from '../lifecycle/describe-host.ts';
+import { hostView } from '../web/host-view.ts';
 import { loadStatic, loadView } from '../web/render.ts';
 import { statusView } from '../web/status-view.ts';
 import { PUBLIC } from './access.ts';
@@ -12,27 +15,50 @@ export const pages =
   (context: HttpContext): FastifyPluginAsync =>
   async (app) => {
     const renderStatus = loadView('status');
+    const renderHost = loadView('host');
+    const html = (reply: FastifyReply, page: string) =>
+      reply
+        .type('text/html; charset=utf-8')
+        .header('content-security-policy', "default-src 'self'; img-src data:; frame-ancestors 'none'")
+        .header('cache-control', 'no-store')
+        .send(page);
+    const { db } = context.store;
+
     app.get('/', { config: PUBLIC }, async (_request, reply) => {
-      const [missing, events] = await Promise.all([
+      const { version, inventory } = context;
+      const [missing, events, observed] = await Promise.all([
         context.missing(),
         context.events.list({ limit: EVENTS_SHOWN }),
+        observeHosts(db, inventory.index.inventory.hosts, Date.now()),
       ]);
-      const { version, inventory } = context;
       const view = statusView({
         version,
         inventory,
+        observed,
+        progress: (host) => context.progress.get(host),
         readiness: context.readiness(),
         advertise: context.advertise(),
         missing,
         transfers: context.transfers(),
         events,
       });
-      return reply
-        .type('text/html; charset=utf-8')
-        .header('content-security-policy', "default-src 'self'; img-src data:; frame-ancestors 'none'")
-        .header('cache-control', 'no-store')
-        .send(renderStatus(view));
+      return html(reply, renderStatus(view));
     });
+
+    app.get<{ Params: { host: string } }>('/hosts/:host', { config: PUBLIC }, async (request, reply) => {
+      const host = findHost(context.inventory.index, request.params.host);
+      const [observed, decision, events, pxelinux, ipxe] = await Promise.all([
+        observeHost(db, host, Date.now()),
+        context.boot.decide(host),
+        context.events.list({ host: host.name, limit: 200 }),
+        context.boot.preview('pxelinux', host),
+        context.boot.preview('ipxe', host),
+      ]);
+      const { version } = context;
+      const view = hostView({ version, host, observed, decision, menus: { pxelinux, ipxe }, events });
+      return html(reply, renderHost(view));
+    });
+
     for (const [name, type] of Object.entries(STATIC)) {
       const content = loadStatic(name);
       app.get(`/static/${name}`, { config: PUBLIC }, async (_request, reply) =>

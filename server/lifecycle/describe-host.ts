@@ -10,6 +10,10 @@ import { type HostState, initialState } from './host-state.ts';
 export interface HostSummary {
   name: string;
   state: HostState;
+  /** How far its boot is, if one is under way. */
+  stage: string | null;
+  /** What it waits for longer than it should. */
+  overdue: string | null;
   cluster: string | null;
   pool: string;
   role: HostSpec['role'];
@@ -19,11 +23,20 @@ export interface HostSummary {
   kubernetes: string | null;
 }
 
-export function summariseHost(host: HostSpec): HostSummary {
+/** What was seen of it; without it, only the inventory speaks. */
+export interface Observed {
+  state: HostState;
+  stage: string | null;
+  overdue: string | null;
+}
+
+export function summariseHost(host: HostSpec, observed?: Observed): HostSummary {
   const { os, channel, version, arch } = host.os;
   return {
     name: host.name,
-    state: initialState(host),
+    state: observed?.state ?? initialState(host),
+    stage: observed?.stage ?? null,
+    overdue: observed?.overdue ?? null,
     cluster: host.cluster ?? null,
     pool: host.pool,
     role: host.role,
@@ -37,11 +50,14 @@ export function summariseHost(host: HostSpec): HostSummary {
 export interface HostDetails {
   name: string;
   state: HostState;
+  stage: string | null;
+  overdue: string | null;
   spec: HostSpec;
 }
 
-export function describeHost(host: HostSpec): HostDetails {
-  return { name: host.name, state: initialState(host), spec: host };
+export function describeHost(host: HostSpec, observed?: Observed): HostDetails {
+  const { state, stage, overdue } = summariseHost(host, observed);
+  return { name: host.name, state, stage, overdue, spec: host };
 }
 
 /** By name, MAC in any spelling, UUID in either byte order, or serial number: whatever is printed on the machine. */

@@ -2,12 +2,14 @@ import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { RailheadError } from '../errors.ts';
 import { foundation } from './migrations/0001-foundation.ts';
+import { boot } from './migrations/0002-boot.ts';
 import { COLUMN_TYPES, type Dialect } from './migrations/columns.ts';
 import type { Database } from './schema.ts';
 
 /** Every migration there is, in order. A migration that has been released is never edited: add the next one. */
 const MIGRATIONS = {
   '0001-foundation': foundation,
+  '0002-boot': boot,
 } as const;
 
 const NAMES = Object.keys(MIGRATIONS);

@@ -6,6 +6,9 @@ export interface Database {
   revisions: RevisionsTable;
   events: EventsTable;
   admin_tokens: AdminTokensTable;
+  hosts: HostsTable;
+  attempts: AttemptsTable;
+  sightings: SightingsTable;
 }
 
 export interface MetaTable {
@@ -34,4 +37,42 @@ export interface AdminTokensTable {
   name: string;
   hash: string;
   created_at: number;
+}
+
+export interface HostsTable {
+  name: string;
+  state: string;
+  state_since: number;
+  last_seen: number | null;
+  installed_at: number | null;
+  reinstall_at: number | null;
+  hold_reason: string | null;
+  hold_since: number | null;
+  /** 0 or 1 */
+  ever_ready: number;
+  failures: number;
+}
+
+export interface AttemptsTable {
+  token: string;
+  host: string;
+  action: string;
+  /** What was promised, as JSON: the same offer keeps its token. */
+  offer: string;
+  created_at: number;
+  opened_at: number | null;
+  stage: string;
+  stage_at: number;
+  closed_at: number | null;
+  outcome: string | null;
+}
+
+export interface SightingsTable {
+  mac: string;
+  uuid: string | null;
+  serial: string | null;
+  vendor: string | null;
+  address: string | null;
+  first_seen: number;
+  last_seen: number;
 }

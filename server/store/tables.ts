@@ -8,6 +8,9 @@ const KEYS = {
   revisions: 'id',
   events: 'id',
   admin_tokens: 'name',
+  hosts: 'name',
+  attempts: 'token',
+  sightings: 'mac',
 } as const satisfies Record<keyof Database, string>;
 
 export type TableName = keyof typeof KEYS;

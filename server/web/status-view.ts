@@ -1,18 +1,23 @@
 import type { Missing } from '../doctor/missing.ts';
 import { BOOT_FILES } from '../doctor/missing.ts';
 import { formatProblem } from '../document/problem.ts';
-import { describeEvent } from '../events/describe.ts';
 import type { Event } from '../events/kinds.ts';
 import type { InventoryKeeper } from '../inventory/keeper.ts';
-import { type HostSummary, summariseHost } from '../lifecycle/describe-host.ts';
+import type { HostSpec } from '../inventory/model.ts';
+import { type HostSummary, type Observed, summariseHost } from '../lifecycle/describe-host.ts';
 import type { Advertised } from '../net/advertise.ts';
 import type { Readiness } from '../readiness.ts';
 import type { TransferStatus } from '../tftp/service.ts';
+import { eventRow } from './event-row.ts';
 
 export interface StatusInput {
   version: string;
   readiness: Readiness;
   inventory: Pick<InventoryKeeper, 'index' | 'revision' | 'rejection' | 'warnings'>;
+  /** What was seen of each host, in the order of the inventory. */
+  observed: readonly Observed[];
+  /** What is on its way to a host over HTTP: bytes so far. */
+  progress: (host: string) => { file: string; bytes: number } | undefined;
   advertise: Advertised;
   missing: Missing[];
   transfers: TransferStatus[];
@@ -24,7 +29,7 @@ const HOSTS_SHOWN = 500;
 
 /** Everything the status page shows, ready to be printed. Pure. */
 export function statusView(input: StatusInput) {
-  const { version, readiness, inventory, advertise, missing, transfers, events } = input;
+  const { version, readiness, inventory, observed, progress, advertise, missing, transfers, events } = input;
   const { hosts, clusters } = inventory.index.inventory;
   return {
     version,
@@ -50,33 +55,26 @@ export function statusView(input: StatusInput) {
       percent: size === 0 ? 100 : Math.floor((bytes / size) * 100),
       retransmits,
     })),
-    hosts: hosts.slice(0, HOSTS_SHOWN).map(hostRow),
+    hosts: hosts.slice(0, HOSTS_SHOWN).map((host, at) => hostRow(host, observed[at], progress(host.name))),
     hostCount: hosts.length,
     moreHosts: Math.max(0, hosts.length - HOSTS_SHOWN),
-    events: events.toReversed().map((event) => ({
-      id: event.id,
-      time: new Date(event.at).toISOString().replace('T', ' ').slice(0, 19),
-      kind: event.kind,
-      host: event.host ?? '',
-      text: describeEvent(event),
-      bad: isBad(event),
-    })),
+    events: events.toReversed().map(eventRow),
   };
 }
 
-function hostRow(host: Parameters<typeof summariseHost>[0]) {
-  const summary: HostSummary = summariseHost(host);
+function hostRow(
+  host: HostSpec,
+  observed: Observed | undefined,
+  progress: { file: string; bytes: number } | undefined,
+) {
+  const summary: HostSummary = summariseHost(host, observed);
   return {
     ...summary,
     cluster: summary.cluster ?? '–',
     ip: summary.ip ?? '–',
     macs: summary.macs.join(', '),
+    stage: summary.stage ?? '',
+    overdue: summary.overdue ?? '',
+    download: progress === undefined ? '' : `${progress.file} ${(progress.bytes / 1e6).toFixed(1)} MB`,
   };
-}
-
-/** Worth a second look from across the room. */
-function isBad(event: Event): boolean {
-  if (event.kind === 'tftp.transfer')
-    return event.data.result === 'timeout' || event.data.result === 'client-error';
-  return event.kind === 'inventory.rejected';
 }

@@ -57,6 +57,9 @@ it('every file that README and docs link to is there', () => {
   for (const file of [
     'README.md',
     'docs/inventory.md',
+    'docs/boot.md',
+    'docs/tftp.md',
+    'docs/bootloaders.md',
     'docs/api.md',
     'docs/settings.md',
     'docs/docker.md',

@@ -1,8 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { hashToken } from '../../server/access/admin-token.ts';
+import { BootService } from '../../server/boot/service.ts';
 import { EventLog } from '../../server/events/log.ts';
 import type { HttpContext } from '../../server/http/context.ts';
+import { createFileSender } from '../../server/http/files/sender.ts';
+import { ProgressBook } from '../../server/http/progress.ts';
 import { InventoryIndex } from '../../server/inventory/index.ts';
 import type { InventoryKeeper } from '../../server/inventory/keeper.ts';
 import { loadInventoryFolder } from '../../server/inventory/load.ts';
@@ -10,6 +13,7 @@ import { openStore } from '../../server/store/store.ts';
 import { tempFolder } from './temp.ts';
 
 const EXAMPLE = fileURLToPath(new URL('../../inventory', import.meta.url));
+const TEMPLATES = fileURLToPath(new URL('../../templates', import.meta.url));
 
 export const TOKEN = 'rh_a-token-for-tests';
 
@@ -28,13 +32,33 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     warnings: [],
     rejection: undefined,
   };
+  const assetsDir = await tempFolder();
+  const advertised = { url: 'http://10.0.0.5:8080', address: '10.0.0.5', reason: 'a test', warnings: [] };
+  const boot = new BootService({
+    store,
+    events,
+    inventory: () => keeper.index,
+    now: Date.now,
+    assetsDir,
+    templatesDir: TEMPLATES,
+    baseUrl: () => advertised.url,
+    maxFailures: 3,
+    isNews: () => true,
+  });
+  const files = createFileSender({ cacheBytes: 1024 * 1024 });
+  onTestFinished(() => files.stop());
   return {
     version: '0.0.0',
     startedAt: 0,
     store,
     events,
     inventory: keeper as unknown as InventoryKeeper,
-    advertise: () => ({ url: 'http://10.0.0.5:8080', address: '10.0.0.5', reason: 'a test', warnings: [] }),
+    advertise: () => advertised,
+    inventoryFolder: { dir: EXAMPLE, shownAs: 'inventory' },
+    boot,
+    assetsDir,
+    files,
+    progress: new ProgressBook(Date.now),
     missing: async () => [],
     reload: async () => {},
     transfers: () => [],

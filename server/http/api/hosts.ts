@@ -1,19 +1,56 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
+import { observeHost, observeHosts } from '../../boot/observe.ts';
+import { giveOrder, type Order } from '../../boot/orders.ts';
 import { describeHost, findHost, summariseHost } from '../../lifecycle/describe-host.ts';
-import { PUBLIC } from '../access.ts';
+import { ADMIN, PUBLIC } from '../access.ts';
 import type { HttpContext } from '../context.ts';
 
+/** Hosts, what was seen of them, and what can be ordered for them. */
 export const hostsApi =
   (context: HttpContext): FastifyPluginAsyncTypebox =>
   async (app) => {
-    app.get('/api/v1/hosts', { config: PUBLIC }, async () =>
-      context.inventory.index.inventory.hosts.map(summariseHost),
-    );
     const params = Type.Object({ host: Type.String({ maxLength: 253 }) });
-    app.get('/api/v1/hosts/:host', { config: PUBLIC, schema: { params } }, async (request) => {
-      const host = findHost(context.inventory.index, request.params.host);
-      const events = await context.events.list({ host: host.name, limit: 50 });
-      return { ...describeHost(host), events };
+    const hostOf = (wanted: string) => findHost(context.inventory.index, wanted);
+    const { db } = context.store;
+
+    app.get('/api/v1/hosts', { config: PUBLIC }, async () => {
+      const { hosts } = context.inventory.index.inventory;
+      const observed = await observeHosts(db, hosts, Date.now());
+      return hosts.map((host, index) => summariseHost(host, observed[index]));
     });
+    app.get('/api/v1/hosts/:host', { config: PUBLIC, schema: { params } }, async (request) => {
+      const host = hostOf(request.params.host);
+      const [observed, decision, events] = await Promise.all([
+        observeHost(db, host, Date.now()),
+        context.boot.decide(host),
+        context.events.list({ host: host.name, limit: 50 }),
+      ]);
+      return {
+        ...describeHost(host, observed),
+        hold: observed.hold,
+        lastSeen: observed.lastSeen,
+        decision,
+        events,
+      };
+    });
+    const order = async (wanted: string, given: Order) => {
+      const host = hostOf(wanted);
+      await giveOrder(context.events, host, given, Date.now());
+      return { name: host.name, decision: await context.boot.decide(host) };
+    };
+    app.post('/api/v1/hosts/:host/reinstall', { config: ADMIN, schema: { params } }, async (request) =>
+      order(request.params.host, { order: 'reinstall' }),
+    );
+    app.post('/api/v1/hosts/:host/release', { config: ADMIN, schema: { params } }, async (request) =>
+      order(request.params.host, { order: 'release' }),
+    );
+    const querystring = Type.Object({
+      reason: Type.String({ minLength: 1, maxLength: 200, default: 'by hand' }),
+    });
+    app.post(
+      '/api/v1/hosts/:host/hold',
+      { config: ADMIN, schema: { params, querystring } },
+      async (request) => order(request.params.host, { order: 'hold', reason: request.query.reason }),
+    );
   };

@@ -4,7 +4,9 @@ let due = false;
 
 async function refresh() {
   due = false;
-  const response = await fetch('/', { headers: { accept: 'text/html' } }).catch(() => undefined);
+  const response = await fetch(location.pathname, { headers: { accept: 'text/html' } }).catch(
+    () => undefined,
+  );
   if (!response?.ok) return;
   const next = new DOMParser().parseFromString(await response.text(), 'text/html');
   document.getElementById('main').replaceWith(next.getElementById('main'));

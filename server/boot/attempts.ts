@@ -1,0 +1,192 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { NewEvent } from '../events/kinds.ts';
+import type { EventLog } from '../events/log.ts';
+import type { HostSpec } from '../inventory/model.ts';
+import { initialState } from '../lifecycle/host-state.ts';
+import {
+  type AttemptRow,
+  findAttempt,
+  insertAttempt,
+  liveAttempts,
+  pruneAttempts,
+  updateAttempt,
+} from '../store/attempts.ts';
+import { findHostRow, type HostRow, updateHostRow } from '../store/hosts.ts';
+import type { Db, Store } from '../store/store.ts';
+import type { HostRecord } from './decide.ts';
+import { factsOf, isFurther, type Stage, stateAt } from './stages.ts';
+
+/** What a menu promises; kept with the attempt, so that it gets exactly that, whatever is edited meanwhile. */
+export interface Offer {
+  action: 'install' | 'run';
+  /** Where the image is below `assets/`, such as `flatcar/stable/amd64-usr/4593.2.5`. */
+  image: string;
+  kernelArguments: string[];
+}
+
+export interface Attempt {
+  token: string;
+  host: string;
+  offer: Offer;
+  stage: Stage;
+  stageAt: number;
+  isOpen: boolean;
+}
+
+export interface AttemptsOptions {
+  store: Store;
+  events: EventLog;
+  now: () => number;
+}
+
+/**
+ * Boots under way. A menu only offers one: as long as its kernel is not fetched it is the same offer with the same
+ * token, however often it is asked for. Fetching the kernel opens it, and that closes the one before.
+ */
+export class Attempts {
+  readonly #options: AttemptsOptions;
+
+  constructor(options: AttemptsOptions) {
+    this.#options = options;
+  }
+
+  /** The token for this offer: the pending one if it promises the same, else a new one. */
+  async offer(host: HostSpec, offer: Offer): Promise<string> {
+    const text = JSON.stringify(offer);
+    const pending = await this.#pending(this.#options.store.db, host.name);
+    if (pending?.offer === text) return pending.token;
+    const token = newToken();
+    const now = this.#options.now();
+    await this.#options.events.transact(async (db) => {
+      const stale = await this.#pending(db, host.name);
+      if (stale !== undefined)
+        await updateAttempt(db, stale.token, { closed_at: now, outcome: 'never opened' });
+      await insertAttempt(db, {
+        token,
+        host: host.name,
+        action: offer.action,
+        offer: text,
+        created_at: now,
+        opened_at: null,
+        stage: 'menu',
+        stage_at: now,
+        closed_at: null,
+        outcome: null,
+      });
+      await pruneAttempts(db, host.name);
+      return [];
+    });
+    return token;
+  }
+
+  /** The attempt that this token belongs to; `undefined` for one that is closed or was never given out. */
+  async find(token: string): Promise<Attempt | undefined> {
+    if (!/^[\w-]{22}$/.test(token)) return undefined;
+    const row = await findAttempt(this.#options.store.db, token);
+    return row === undefined || row.closed_at !== null ? undefined : fromRow(row);
+  }
+
+  /**
+   * The host has got to this stage, as we saw or it says. The first look at its kernel opens the attempt.
+   * What is not further than what is known is no news.
+   */
+  async reach(token: string, host: HostSpec, stage: Stage, message?: string): Promise<void> {
+    const now = this.#options.now();
+    await this.#options.events.transact(async (db) => {
+      const row = await findAttempt(db, token);
+      if (row === undefined || row.closed_at !== null) return [];
+      const events: NewEvent[] = [];
+      const changes: Parameters<typeof updateHostRow>[2] = { last_seen: now };
+      if (row.opened_at === null) {
+        await updateAttempt(db, token, { opened_at: now });
+        events.push({
+          kind: 'boot.attempt-opened',
+          host: row.host,
+          attempt: attemptId(token),
+          data: { action: fromRow(row).offer.action, image: fromRow(row).offer.image },
+        });
+        const failed = await this.#closeOlder(db, row, now, events);
+        const previous = await findHostRow(db, row.host);
+        changes.failures = failed ? (previous?.failures ?? 0) + 1 : 0;
+      }
+      if (!isFurther(stage, row.stage as Stage)) return events;
+      await updateAttempt(db, token, { stage, stage_at: now });
+      events.push({
+        kind: 'boot.stage',
+        host: row.host,
+        attempt: attemptId(token),
+        data: { stage, ...(message === undefined ? {} : { message }) },
+      });
+      Object.assign(changes, { state: stateAt(stage, row.action), state_since: now });
+      if (factsOf(stage).success) changes.failures = 0;
+      if (stage === 'installed') Object.assign(changes, { installed_at: now, reinstall_at: null });
+      await updateHostRow(db, row.host, changes, { state: initialState(host), now });
+      return events;
+    });
+  }
+
+  /** What is known about a host, as `decide` wants it. */
+  async recordOf(host: string): Promise<HostRecord> {
+    const { db } = this.#options.store;
+    const row = await findHostRow(db, host);
+    const open = (await liveAttempts(db, host)).find((attempt) => attempt.opened_at !== null);
+    return toRecord(row, open);
+  }
+
+  async #pending(db: Db, host: string): Promise<AttemptRow | undefined> {
+    return (await liveAttempts(db, host)).find((attempt) => attempt.opened_at === null);
+  }
+
+  /** True when the one before got nowhere. */
+  async #closeOlder(db: Db, opened: AttemptRow, now: number, events: NewEvent[]): Promise<boolean> {
+    let failed = false;
+    for (const older of await liveAttempts(db, opened.host)) {
+      if (older.token === opened.token || older.opened_at === null) continue;
+      const outcome = factsOf(older.stage as Stage).success ? 'done' : `given up after ${older.stage}`;
+      failed ||= !factsOf(older.stage as Stage).success;
+      await updateAttempt(db, older.token, { closed_at: now, outcome });
+      events.push({
+        kind: 'boot.attempt-closed',
+        host: older.host,
+        attempt: attemptId(older.token),
+        data: { outcome },
+      });
+    }
+    return failed;
+  }
+}
+
+/** An attempt that is open and has not got anywhere counts, if its host asks for a menu again: it has started anew. */
+function toRecord(row: HostRow | undefined, open: AttemptRow | undefined): HostRecord {
+  const isStuck = open !== undefined && !factsOf(open.stage as Stage).success;
+  const record: HostRecord = {
+    everReady: row?.ever_ready === 1,
+    failures: (row?.failures ?? 0) + (isStuck ? 1 : 0),
+  };
+  if (row?.installed_at) record.installedAt = row.installed_at;
+  if (row?.reinstall_at) record.reinstallAt = row.reinstall_at;
+  if (row?.hold_reason) record.hold = { reason: row.hold_reason, since: row.hold_since ?? 0 };
+  if (open?.opened_at) record.lastAttemptAt = open.opened_at;
+  return record;
+}
+
+function fromRow(row: AttemptRow): Attempt {
+  return {
+    token: row.token,
+    host: row.host,
+    offer: JSON.parse(row.offer) as Offer,
+    stage: row.stage as Stage,
+    stageAt: row.stage_at,
+    isOpen: row.opened_at !== null,
+  };
+}
+
+/** 128 random bits, in 22 characters that need no escaping in a URL. */
+function newToken(): string {
+  return randomBytes(16).toString('base64url');
+}
+
+/** Names an attempt in events without giving its token away. */
+export function attemptId(token: string): string {
+  return createHash('sha256').update(token).digest('hex').slice(0, 12);
+}

@@ -1,0 +1,48 @@
+import type { EventLog } from '../events/log.ts';
+import type { HostSpec } from '../inventory/model.ts';
+import { initialState } from '../lifecycle/host-state.ts';
+import { liveAttempts, updateAttempt } from '../store/attempts.ts';
+import { updateHostRow } from '../store/hosts.ts';
+
+/** What a person can order for a host. */
+export type Order =
+  /** Install it anew at its next boot. */
+  | { order: 'reinstall' }
+  /** Let it boot nothing but its own disk until it is released. */
+  | { order: 'hold'; reason: string }
+  /** Undo a hold, whoever made it, and forget the attempts that failed. */
+  | { order: 'release' };
+
+export async function giveOrder(events: EventLog, host: HostSpec, order: Order, now: number): Promise<void> {
+  await events.transact(async (db) => {
+    const initial = { state: initialState(host), now };
+    switch (order.order) {
+      case 'reinstall':
+        await updateHostRow(db, host.name, { reinstall_at: now, failures: 0 }, initial);
+        break;
+      case 'hold':
+        await updateHostRow(
+          db,
+          host.name,
+          { hold_reason: order.reason, hold_since: now, state: 'quarantined', state_since: now },
+          initial,
+        );
+        break;
+      case 'release': {
+        const state = { state: initialState(host), state_since: now };
+        await updateHostRow(
+          db,
+          host.name,
+          { hold_reason: null, hold_since: null, failures: 0, ...state },
+          initial,
+        );
+        for (const { token } of await liveAttempts(db, host.name)) {
+          await updateAttempt(db, token, { closed_at: now, outcome: 'released' });
+        }
+        break;
+      }
+    }
+    const reason = order.order === 'hold' ? { reason: order.reason } : {};
+    return [{ kind: 'host.ordered', host: host.name, data: { order: order.order, ...reason } }];
+  });
+}

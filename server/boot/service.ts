@@ -1,0 +1,220 @@
+import { toRailheadError } from '../errors.ts';
+import type { NewEvent } from '../events/kinds.ts';
+import type { EventLog } from '../events/log.ts';
+import type { InventoryIndex } from '../inventory/index.ts';
+import type { HostSpec } from '../inventory/model.ts';
+import { initialState } from '../lifecycle/host-state.ts';
+import { updateHostRow } from '../store/hosts.ts';
+import { recordSighting } from '../store/sightings.ts';
+import type { Store } from '../store/store.ts';
+import { type Attempt, Attempts, type Offer } from './attempts.ts';
+import { type Decision, decide } from './decide.ts';
+import { type Claim, type Identified, type Identity, identify } from './identify.ts';
+import { INITRD, imageFault, imageOf } from './images.ts';
+import { type MenuInput, type MenuKind, Menus } from './menus.ts';
+import type { Stage } from './stages.ts';
+
+export interface BootOptions {
+  store: Store;
+  events: EventLog;
+  inventory: () => InventoryIndex;
+  now: () => number;
+  assetsDir: string;
+  templatesDir: string;
+  /** `http://10.0.0.5:8080` */
+  baseUrl: () => string;
+  maxFailures: number;
+  /** Lets the first of equal messages through; see `Damper`. */
+  isNews: (source: string, what: string) => boolean;
+}
+
+export interface Menu {
+  body: string;
+  host?: string;
+  decision: Decision['action'] | 'unknown' | 'ambiguous';
+  why: string;
+}
+
+/** As long as a real one, and no real one has dots. */
+const PREVIEW_TOKEN = '.'.repeat(22);
+
+/** Answers machines that boot. TFTP and HTTP both ask here, so they can't disagree. */
+export class BootService {
+  readonly attempts: Attempts;
+  readonly #options: BootOptions;
+  readonly #menus: Menus;
+
+  constructor(options: BootOptions) {
+    this.#options = options;
+    this.attempts = new Attempts(options);
+    this.#menus = new Menus(options.templatesDir);
+  }
+
+  /** What a machine gets. Asking changes nothing but when it was last seen: curl and strangers do no harm. */
+  async menu(kind: MenuKind, claim: Claim & { vendor?: string | undefined }): Promise<Menu> {
+    const identified = identify(this.#options.inventory(), claim);
+    switch (identified.kind) {
+      case 'host':
+        return this.#menuOfHost(kind, identified.host, identified.identity);
+      case 'ambiguous':
+        return this.#menuOfAmbiguous(kind, identified);
+      case 'unknown':
+        return this.#menuOfStranger(kind, identified.identity, claim.vendor);
+    }
+  }
+
+  identify(claim: Claim): Identified {
+    return identify(this.#options.inventory(), claim);
+  }
+
+  /** What a host would get now, without being offered it. */
+  async decide(host: HostSpec): Promise<Decision> {
+    const { assetsDir, maxFailures, now } = this.#options;
+    const record = await this.attempts.recordOf(host.name);
+    const unservable = await imageFault(assetsDir, imageOf(host));
+    return decide({ host, record, unservable, maxFailures, now: now() });
+  }
+
+  /** The menu that a host would get, for people: with a token that opens nothing. */
+  async preview(kind: MenuKind, host: HostSpec): Promise<string> {
+    const decision = await this.decide(host);
+    const what = await this.#whatFor(decision, host, {}, async () => PREVIEW_TOKEN);
+    return this.#render(kind, host, { title: `${host.name}: ${decision.why}`, what });
+  }
+
+  /** The attempt of a token and its host; `undefined` when it is over, or its host is no longer in the inventory. */
+  async attemptOf(token: string): Promise<{ attempt: Attempt; host: HostSpec } | undefined> {
+    const attempt = await this.attempts.find(token);
+    const host = attempt === undefined ? undefined : this.#options.inventory().host(attempt.host);
+    return attempt === undefined || host === undefined ? undefined : { attempt, host };
+  }
+
+  reach(token: string, host: HostSpec, stage: Stage, message?: string): Promise<void> {
+    return this.attempts.reach(token, host, stage, message);
+  }
+
+  async #menuOfHost(kind: MenuKind, host: HostSpec, identity: Identity): Promise<Menu> {
+    const decision = await this.decide(host);
+    const { action, why } = decision;
+    await this.#saw(host);
+    if (action === 'hold')
+      this.#tell(host.name, `hold ${why}`, { kind: 'boot.held', host: host.name, data: { reason: why } });
+    if (action === 'wait') {
+      this.#tell(host.name, `wait ${why}`, {
+        kind: 'boot.waiting',
+        host: host.name,
+        data: { reason: why },
+      });
+    }
+    const title = `${host.name}: ${why}`;
+    const what = await this.#whatFor(decision, host, identity, (offer) => this.attempts.offer(host, offer));
+    const body = await this.#render(kind, host, { title, what });
+    return { body, host: host.name, decision: action, why };
+  }
+
+  async #whatFor(
+    decision: Decision,
+    host: HostSpec,
+    identity: Identity,
+    tokenFor: (offer: Offer) => Promise<string>,
+  ): Promise<MenuInput['what']> {
+    const baseUrl = this.#options.baseUrl();
+    switch (decision.action) {
+      case 'install':
+      case 'run': {
+        const offer: Offer = {
+          action: decision.action,
+          image: imageOf(host),
+          kernelArguments: host.kernelArguments,
+        };
+        const token = await tokenFor(offer);
+        return { boots: true, baseUrl, token, initrdName: INITRD, kernelArguments: offer.kernelArguments };
+      }
+      case 'wait':
+        return { waits: decision.seconds, againUrl: `${baseUrl}/boot.ipxe?${query(identity)}` };
+      case 'local':
+      case 'hold':
+        return { local: host.localBoot };
+    }
+  }
+
+  async #menuOfAmbiguous(
+    kind: MenuKind,
+    { hosts, reason }: Extract<Identified, { kind: 'ambiguous' }>,
+  ): Promise<Menu> {
+    const names = hosts.map(({ name }) => name);
+    this.#tell(names.join(' '), 'ambiguous', { kind: 'boot.ambiguous', data: { hosts: names, reason } });
+    const body = this.#menus.render(kind, {
+      title: `which host is this? ${reason}`,
+      what: { local: 'auto' },
+    });
+    return { body, decision: 'ambiguous', why: reason };
+  }
+
+  async #menuOfStranger(kind: MenuKind, identity: Identity, vendor: string | undefined): Promise<Menu> {
+    const { mac, uuid, serial, address } = identity;
+    const now = this.#options.now();
+    const key = mac ?? uuid ?? serial;
+    if (key !== undefined && this.#options.isNews(address ?? key, `stranger ${key}`)) {
+      const data = Object.fromEntries(
+        Object.entries({ mac, uuid, serial, vendor, address }).filter(([, value]) => value !== undefined),
+      );
+      await this.#options.events.transact(async (db) => {
+        if (mac !== undefined) {
+          await recordSighting(db, {
+            mac,
+            uuid: uuid ?? null,
+            serial: serial ?? null,
+            vendor: vendor ?? null,
+            address: address ?? null,
+            first_seen: now,
+            last_seen: now,
+          });
+        }
+        return [{ kind: 'boot.unknown', data }];
+      });
+    }
+    const title = `${key ?? 'this machine'} is not in the inventory`;
+    return {
+      body: this.#menus.render(kind, { title, what: { local: 'auto' } }),
+      decision: 'unknown',
+      why: title,
+    };
+  }
+
+  async #render(kind: MenuKind, host: HostSpec, input: MenuInput): Promise<string> {
+    const own = host.templates.menu;
+    try {
+      return this.#menus.render(kind, input, own === undefined ? kind : `${own}.${kind}`);
+    } catch (error) {
+      const { message } = toRailheadError(error);
+      this.#tell(host.name, `template ${message}`, {
+        kind: 'boot.menu-failed',
+        host: host.name,
+        data: { template: own ?? kind, reason: message },
+      });
+      throw error;
+    }
+  }
+
+  async #saw(host: HostSpec): Promise<void> {
+    if (!this.#options.isNews(host.name, 'seen')) return;
+    const now = this.#options.now();
+    await updateHostRow(
+      this.#options.store.db,
+      host.name,
+      { last_seen: now },
+      { state: initialState(host), now },
+    );
+  }
+
+  #tell(source: string, what: string, event: NewEvent): void {
+    if (this.#options.isNews(source, what)) void this.#options.events.append(event).catch(() => {});
+  }
+}
+
+function query(identity: Identity): string {
+  const { mac, uuid, serial } = identity;
+  const entries = Object.entries({ mac, uuid, serial }).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(entries as [string, string][]).toString();
+}

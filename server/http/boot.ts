@@ -1,0 +1,91 @@
+import { join } from 'node:path';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import { INITRD, KERNEL } from '../boot/images.ts';
+import { ipxeStart } from '../boot/ipxe-start.ts';
+import { RailheadError } from '../errors.ts';
+import { PUBLIC } from './access.ts';
+import type { HttpContext } from './context.ts';
+
+const ClaimQuery = Type.Object({
+  mac: Type.Optional(Type.String({ maxLength: 64 })),
+  uuid: Type.Optional(Type.String({ maxLength: 64 })),
+  serial: Type.Optional(Type.String({ maxLength: 128 })),
+  vendor: Type.Optional(Type.String({ maxLength: 128 })),
+});
+const Token = Type.Object({ token: Type.String({ minLength: 22, maxLength: 22 }) });
+
+/**
+ * What boot loaders fetch: menus by who they say they are, everything after that by the token in the menu. Plain HTTP
+ * on purpose: boot loaders speak nothing else, so nothing here is secret.
+ */
+export const bootRoutes =
+  (context: HttpContext): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const { boot } = context;
+    const menuRoutes = { '/boot.ipxe': 'ipxe', '/boot.grub': 'grub' } as const;
+    for (const [path, kind] of Object.entries(menuRoutes)) {
+      app.get(path, { config: PUBLIC, schema: { querystring: ClaimQuery } }, async (request, reply) => {
+        const claim = {
+          ...bootifOf(request.headers.cookie),
+          ...request.query,
+          address: request.socket.remoteAddress,
+        };
+        reply.type('text/plain; charset=utf-8').header('cache-control', 'no-store');
+        // As DHCP sends it here: without a word about itself.
+        const isMute = Object.keys(request.query).length === 0 && claim.mac === undefined;
+        if (kind === 'ipxe' && isMute) return reply.send(ipxeStart(context.advertise().url));
+        return reply.send((await boot.menu(kind, claim)).body);
+      });
+    }
+
+    const attemptOf = async (token: string) => {
+      const found = await boot.attemptOf(token);
+      if (found !== undefined) return found;
+      throw new RailheadError(
+        'RH_TOKEN_UNKNOWN',
+        'This boot is over, or never was: the machine must boot anew.',
+      );
+    };
+
+    app.get('/boot/:token/kernel', { config: PUBLIC, schema: { params: Token } }, async (request, reply) => {
+      const { attempt, host } = await attemptOf(request.params.token);
+      if (request.method === 'GET') await boot.reach(attempt.token, host, 'kernel-sent');
+      const file = { root: context.assetsDir, path: join(attempt.offer.image, KERNEL) };
+      return context.files.send(request, reply, file, context.progress.of(host.name, KERNEL));
+    });
+
+    const Initrd = Type.Object({ token: Token.properties.token, file: Type.Literal(INITRD) });
+    app.get(
+      '/boot/:token/initrd/:file',
+      { config: PUBLIC, schema: { params: Initrd } },
+      async (request, reply) => {
+        const { attempt, host } = await attemptOf(request.params.token);
+        const file = { root: context.assetsDir, path: join(attempt.offer.image, INITRD) };
+        const progress = context.progress.of(host.name, INITRD);
+        return context.files.send(request, reply, file, {
+          ...progress,
+          onEnd: (whole) => {
+            progress.onEnd(whole);
+            if (whole) void boot.reach(attempt.token, host, 'initrd-sent').catch(() => {});
+          },
+        });
+      },
+    );
+
+    app.get(
+      '/boot/:token/pointer.ign',
+      { config: PUBLIC, schema: { params: Token } },
+      async (request, reply) => {
+        const { attempt, host } = await attemptOf(request.params.token);
+        await boot.reach(attempt.token, host, 'pointer-sent');
+        return reply.type('application/vnd.coreos.ignition+json').send({ ignition: { version: '3.3.0' } });
+      },
+    );
+  };
+
+/** Syslinux tells which card it booted from in a cookie, when it asks over HTTP. */
+function bootifOf(cookie: string | undefined): { mac?: string } {
+  const mac = /_Syslinux_BOOTIF=01-([0-9a-f-]{17})/i.exec(cookie ?? '')?.[1];
+  return mac === undefined ? {} : { mac };
+}

@@ -1,0 +1,132 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { Attempts } from '../../server/boot/attempts.ts';
+import { observeHost } from '../../server/boot/observe.ts';
+import { giveOrder } from '../../server/boot/orders.ts';
+import { EventLog } from '../../server/events/log.ts';
+import { hostSpec } from '../support/hosts.ts';
+import { onEveryStore, type StoreKind } from '../support/stores.ts';
+
+const offer = { action: 'run' as const, image: 'flatcar/stable/amd64-usr/1.2.3', kernelArguments: [] };
+
+async function world(kind: StoreKind) {
+  const store = await kind.open();
+  let time = 1_000_000;
+  const now = () => time;
+  const events = new EventLog({ store, now, keepCount: 1000, keepDays: 1000 });
+  onTestFinished(() => events.stop());
+  const attempts = new Attempts({ store, events, now });
+  const host = hostSpec();
+  const kinds = async () =>
+    (await events.list({ limit: 100 })).map((event) => [event.kind, Object.values(event.data)[0]]);
+  return {
+    store,
+    events,
+    attempts,
+    host,
+    kinds,
+    now,
+    pass: (seconds: number) => {
+      time += seconds * 1000;
+    },
+    boot: async () => {
+      const token = await attempts.offer(host, offer);
+      await attempts.reach(token, host, 'kernel-sent');
+      return token;
+    },
+  };
+}
+
+onEveryStore('boot attempts', (kind) => {
+  it('a menu that is asked for again has the same token, until its kernel is fetched or it promises something else', async () => {
+    const { attempts, host, kinds } = await world(kind);
+    const first = await attempts.offer(host, offer);
+    expect(first).toMatch(/^[\w-]{22}$/);
+    expect(await attempts.offer(host, offer)).toBe(first);
+    const other = await attempts.offer(host, { ...offer, image: 'flatcar/stable/amd64-usr/1.2.4' });
+    expect(other).not.toBe(first);
+    expect(await attempts.find(first)).toBeUndefined();
+    await attempts.reach(other, host, 'kernel-sent');
+    expect(await attempts.offer(host, { ...offer, image: 'flatcar/stable/amd64-usr/1.2.4' })).not.toBe(other);
+    expect(await attempts.find(other)).toMatchObject({ isOpen: true });
+    expect(await kinds()).toEqual([
+      ['boot.attempt-opened', 'run'],
+      ['boot.stage', 'kernel-sent'],
+    ]);
+  });
+
+  it('stages come in order: late, repeated and impossible reports are no news', async () => {
+    const { attempts, host, boot, kinds } = await world(kind);
+    const token = await boot();
+    for (const stage of [
+      'initrd-sent',
+      'kernel-sent',
+      'boot-complete',
+      'initramfs',
+      'boot-complete',
+      'failed',
+      'failed',
+    ] as const) {
+      await attempts.reach(token, host, stage);
+    }
+    expect((await kinds()).slice(1).map(([, stage]) => stage)).toEqual([
+      'kernel-sent',
+      'initrd-sent',
+      'boot-complete',
+      'failed',
+    ]);
+    await attempts.reach('x'.repeat(22), host, 'boot-complete');
+    expect(await attempts.find('../../etc/passwd')).toBeUndefined();
+  });
+
+  it('only attempts that were opened and got nowhere count, and success forgets them', async () => {
+    const { attempts, host, boot } = await world(kind);
+    expect((await attempts.recordOf('n1')).failures).toBe(0);
+    await boot();
+    expect((await attempts.recordOf('n1')).failures).toBe(1);
+    await attempts.offer(host, { ...offer, image: 'another' });
+    expect((await attempts.recordOf('n1')).failures).toBe(1);
+    await boot();
+    await boot();
+    expect((await attempts.recordOf('n1')).failures).toBe(3);
+    const token = await boot();
+    await attempts.reach(token, host, 'boot-complete');
+    expect((await attempts.recordOf('n1')).failures).toBe(0);
+    await boot();
+    expect((await attempts.recordOf('n1')).failures).toBe(1);
+  });
+
+  it('the report of a finished installation, and nothing else, clears the order to install', async () => {
+    const { attempts, events, host, boot, now } = await world(kind);
+    await giveOrder(events, host, { order: 'reinstall' }, now());
+    const token = await boot();
+    await attempts.reach(token, host, 'boot-complete');
+    expect(await attempts.recordOf('n1')).toHaveProperty('reinstallAt');
+    await attempts.reach(token, host, 'installed');
+    expect(await attempts.recordOf('n1')).toMatchObject({ installedAt: now() });
+    expect(await attempts.recordOf('n1')).not.toHaveProperty('reinstallAt');
+  });
+
+  it('a hold stays until it is released, which also forgets failures', async () => {
+    const { attempts, events, host, store, boot, now } = await world(kind);
+    await boot();
+    await giveOrder(events, host, { order: 'hold', reason: 'smoke' }, now());
+    expect(await attempts.recordOf('n1')).toMatchObject({ hold: { reason: 'smoke' }, failures: 1 });
+    expect(await observeHost(store.db, host, now())).toMatchObject({ state: 'quarantined', hold: 'smoke' });
+    await giveOrder(events, host, { order: 'release' }, now());
+    expect(await attempts.recordOf('n1')).toEqual({ everReady: false, failures: 0 });
+  });
+
+  it('a boot that is silent for too long says since when and after what', async () => {
+    const { store, host, boot, now, pass } = await world(kind);
+    await boot();
+    expect(await observeHost(store.db, host, now())).toMatchObject({
+      state: 'netbooting',
+      stage: 'kernel-sent',
+      overdue: null,
+    });
+    pass(301);
+    expect((await observeHost(store.db, host, now())).overdue).toBe(
+      'nothing heard since kernel-sent, 301 s ago (expected within 300 s)',
+    );
+  });
+});

@@ -1,0 +1,137 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import pino from 'pino';
+import { expect, it, onTestFinished } from 'vitest';
+import { INITRD, imageOf, KERNEL } from '../../server/boot/images.ts';
+import { buildHttpApp } from '../../server/http/app.ts';
+import type { HttpContext } from '../../server/http/context.ts';
+import { bootFiles } from '../../server/tftp/boot-files.ts';
+import { httpContext } from '../support/http-context.ts';
+
+const MAC = '52:54:00:12:34:01';
+
+async function appliance(): Promise<{ app: FastifyInstance; context: HttpContext }> {
+  const context = await httpContext();
+  const image = join(context.assetsDir, imageOf(context.inventory.index.host('n1')!));
+  await mkdir(image, { recursive: true });
+  await writeFile(join(image, KERNEL), 'kernel '.repeat(1000));
+  await writeFile(join(image, INITRD), 'initrd '.repeat(1000));
+  const app = buildHttpApp({ context, logger: pino({ level: 'silent' }) as FastifyBaseLogger });
+  onTestFinished(() => app.close());
+  return { app, context };
+}
+
+const get = (app: FastifyInstance, url: string) => app.inject({ method: 'GET', url });
+const tokenIn = (menu: string): string => /\/boot\/([\w-]{22})\//.exec(menu)![1]!;
+
+it('a boot from the first menu to the last report, and every step of it as an event of the right host', async () => {
+  const { app, context } = await appliance();
+  const menu = await get(app, `/boot.ipxe?mac=${MAC}`);
+  expect(menu.statusCode).toBe(200);
+  const token = tokenIn(menu.body);
+  // Files go straight to the socket: it takes a real one.
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  const fetchText = async (path: string) => (await fetch(`${url}/boot/${token}/${path}`)).text();
+  expect(await fetchText('kernel')).toBe('kernel '.repeat(1000));
+  expect(await fetchText(`initrd/${INITRD}`)).toBe('initrd '.repeat(1000));
+  await expect.poll(async () => (await context.boot.attemptOf(token))?.attempt.stage).toBe('initrd-sent');
+  expect((await get(app, `/boot/${token}/pointer.ign`)).json()).toEqual({ ignition: { version: '3.3.0' } });
+  for (const stage of ['ignition-done', 'boot-complete']) {
+    const headers = { authorization: `Bearer ${token}` };
+    expect(
+      (await app.inject({ method: 'POST', url: '/agent/v1/stage', headers, body: { stage } })).statusCode,
+    ).toBe(200);
+  }
+  const events = await context.events.list({ host: 'n1', limit: 100 });
+  const stages = events.flatMap((event) => (event.kind === 'boot.stage' ? [event.data.stage] : []));
+  expect(stages).toEqual(['kernel-sent', 'initrd-sent', 'pointer-sent', 'ignition-done', 'boot-complete']);
+  expect(JSON.stringify(events)).not.toContain(token);
+  expect((await get(app, '/api/v1/hosts')).json()[0]).toMatchObject({
+    name: 'n1',
+    state: 'booted',
+    stage: 'boot-complete',
+  });
+});
+
+it('TFTP and HTTP give the same host the same answer, and asking changes nothing', async () => {
+  const { app, context } = await appliance();
+  const first = tokenIn((await get(app, `/boot.ipxe?mac=${MAC}`)).body);
+  const resolve = bootFiles(context.boot, () => 'http://10.0.0.5:8080');
+  const tftp = await resolve({ name: 'pxelinux.cfg/01-52-54-00-12-34-01', address: '10.0.0.9' });
+  const menu = String((tftp as { content: Buffer }).content);
+  expect(tokenIn(menu)).toBe(first);
+  expect(menu).toContain('KERNEL http://10.0.0.5:8080/boot/');
+  await app.inject({ method: 'HEAD', url: `/boot/${first}/kernel` });
+  expect(tokenIn((await get(app, `/boot.grub?mac=${MAC}`)).body)).toBe(first);
+  expect(await context.events.list({ limit: 10 })).toEqual([]);
+});
+
+it('pxelinux gets quick misses for names that tell nothing, and iPXE its script', async () => {
+  const { context } = await appliance();
+  const resolve = bootFiles(context.boot, () => 'http://10.0.0.5:8080');
+  const ask = (name: string) => resolve({ name, address: '10.0.0.9' });
+  expect(await ask('pxelinux.cfg/12345678-1234-5678-90ab-cdef01234567')).toBeUndefined();
+  expect(await ask('pxelinux.cfg/0A000009')).toBeUndefined();
+  expect(await ask('pxelinux.cfg/0A')).toBeUndefined();
+  expect(await ask('lpxelinux.0')).toBeUndefined();
+  expect(String(((await ask('pxelinux.cfg/default')) as { content: Buffer }).content)).toContain(
+    'LOCALBOOT -1',
+  );
+  expect(String(((await ask('autoexec.ipxe')) as { content: Buffer }).content)).toContain(
+    'chain --replace http://10.0.0.5:8080/boot.ipxe?mac=${netX/mac}&uuid=${uuid}',
+  );
+});
+
+it('a stranger boots its own disk and is remembered; it is never installed', async () => {
+  const { app } = await appliance();
+  const menu = await get(
+    app,
+    '/boot.ipxe?mac=aa:bb:cc:00:00:01&uuid=4c4c4544-0042-3510-8052-b4c04f384332&vendor=Dell',
+  );
+  expect(menu.body).toContain('sanboot');
+  expect(menu.body).not.toContain('kernel');
+  expect((await get(app, '/api/v1/machines')).json()).toMatchObject([
+    { name: 'aa:bb:cc:00:00:01', vendor: 'Dell' },
+  ]);
+});
+
+it.each([
+  ['a token that was never given out', 'x'.repeat(22), 404],
+  ['something that is no token', '..%2f..%2fetc', 400],
+])('%s opens nothing', async (_what, token, status) => {
+  const { app } = await appliance();
+  for (const file of ['kernel', 'pointer.ign'])
+    expect((await get(app, `/boot/${token}/${file}`)).statusCode).toBe(status);
+});
+
+it('a report without the token of a boot that is under way is refused', async () => {
+  const { app } = await appliance();
+  const post = (headers: Record<string, string>, body: object) =>
+    app.inject({ method: 'POST', url: '/agent/v1/stage', headers, body });
+  expect((await post({}, { stage: 'installed' })).statusCode).toBe(401);
+  expect((await post({ authorization: `Bearer ${'x'.repeat(22)}` }, { stage: 'installed' })).statusCode).toBe(
+    401,
+  );
+  const token = tokenIn((await get(app, `/boot.ipxe?mac=${MAC}`)).body);
+  expect((await post({ authorization: `Bearer ${token}` }, { stage: 'menu' })).statusCode).toBe(400);
+});
+
+it('a host whose image is not there waits, with the reason on its screen and in an event', async () => {
+  const context = await httpContext();
+  const app = buildHttpApp({ context, logger: pino({ level: 'silent' }) as FastifyBaseLogger });
+  onTestFinished(() => app.close());
+  expect((await get(app, `/boot.ipxe?mac=${MAC}`)).body).toMatch(/is not there.*\nsleep 30/);
+  await expect
+    .poll(() => context.events.list({ host: 'n1', limit: 5 }))
+    .toMatchObject([{ kind: 'boot.waiting' }]);
+});
+
+it('the page of a host shows what it would get, and hands out nothing', async () => {
+  const { app, context } = await appliance();
+  const page = await get(app, '/hosts/n1');
+  expect(page.statusCode).toBe(200);
+  expect(page.body).toContain('run: it runs from RAM');
+  expect(page.body).toContain('......................');
+  expect(await context.store.db.selectFrom('attempts').selectAll().execute()).toEqual([]);
+});

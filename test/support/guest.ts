@@ -1,0 +1,136 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { cacheFolder } from '../../scripts/lib/cache.mjs';
+import type { Part } from '../../scripts/lib/parts.mjs';
+
+/** A system to boot: Debian's kernel, and an initrd with busybox and the real Ignition. */
+export interface Guest {
+  kernel: string;
+  initrd: string;
+}
+
+export interface GuestParts {
+  guestKernel: Part;
+  busybox: Part;
+  ignition: Part;
+}
+
+interface Entry {
+  path: string;
+  mode: number;
+  content: Buffer;
+}
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+const FILE = 0o100000;
+const FOLDER = 0o040000;
+const PROGRAM = FILE | 0o755;
+
+const MODULES = [
+  'virtio',
+  'virtio_ring',
+  'virtio_pci_legacy_dev',
+  'virtio_pci_modern_dev',
+  'virtio_pci',
+  'failover',
+  'net_failover',
+  'virtio_net',
+];
+
+/** Builds it, or takes the one that was built from the same things before. */
+export function buildGuest(parts: GuestParts): Guest {
+  const entries = [
+    ...['bin', 'dev', 'proc', 'sys', 'run', 'tmp', 'modules', 'sysroot', 'sysroot/etc'].map(folder),
+    file('init', PROGRAM, join(HERE, 'guest-init.sh')),
+    file('bin/dhcp-script', PROGRAM, join(HERE, 'guest-dhcp.sh')),
+    file('bin/busybox', PROGRAM, parts.busybox.path),
+    file('bin/ignition', PROGRAM, parts.ignition.path),
+    ...libraries(parts.ignition),
+    ...modules(parts.guestKernel),
+    // Debian's Ignition labels files for SELinux at the end, whether there is any or not.
+    folder('sysroot/etc/selinux'),
+    {
+      path: 'sysroot/etc/selinux/config',
+      mode: FILE | 0o644,
+      content: Buffer.from('SELINUXTYPE=targeted\n'),
+    },
+    { path: 'bin/setfiles', mode: PROGRAM, content: Buffer.from('#!/bin/busybox sh\nexit 0\n') },
+  ];
+  const archive = cpio(entries);
+  const id = createHash('sha256').update(archive).digest('hex').slice(0, 16);
+  const place = join(cacheFolder(), 'guest');
+  const initrd = join(place, `${id}.cpio.gz`);
+  if (!existsSync(initrd)) {
+    mkdirSync(place, { recursive: true });
+    const unfinished = `${initrd}.${process.pid}`;
+    writeFileSync(unfinished, gzipSync(archive, { level: 6 }));
+    renameSync(unfinished, initrd);
+  }
+  return { kernel: parts.guestKernel.path, initrd };
+}
+
+function folder(path: string): Entry {
+  return { path, mode: FOLDER | 0o755, content: Buffer.alloc(0) };
+}
+
+function file(path: string, mode: number, from: string): Entry {
+  return { path, mode, content: readFileSync(from) };
+}
+
+/** What the program is linked with, where the program looks for it. */
+function libraries({ path, env }: Part): Entry[] {
+  const { stdout } = spawnSync('ldd', [path], { env: { ...process.env, ...env }, encoding: 'utf8' });
+  const files = [...stdout.matchAll(/^\s+(?:(\S+) => )?(\/\S+) \(/gm)].map(([, name, from = '']) => ({
+    from,
+    // One that is found by its name is looked for in /lib; the loader has a path of its own.
+    to: name === undefined ? from.slice(1) : join('lib', name),
+  }));
+  const folders = new Set(files.map(({ to }) => dirname(to)));
+  return [...[...folders].map(folder), ...files.map(({ from, to }) => file(to, PROGRAM, from))];
+}
+
+function modules(kernel: Part): Entry[] {
+  const root = dirname(dirname(kernel.path));
+  const version = basename(kernel.path).replace('vmlinuz-', '');
+  const tree = ['lib/modules', 'usr/lib/modules']
+    .map((place) => join(root, place, version))
+    .find((path) => existsSync(path));
+  if (tree === undefined) throw new Error(`the kernel ${kernel.path} has no modules`);
+  const found = new Map(
+    readdirSync(tree, { recursive: true, encoding: 'utf8' }).flatMap((path) => {
+      const [, name, xz] = /([^/]+)\.ko(\.xz)?$/.exec(path) ?? [];
+      return name === undefined ? [] : [[name, { path: join(tree, path), xz: xz !== undefined }]];
+    }),
+  );
+  // One that is missing is built into the kernel.
+  return MODULES.flatMap((name) => {
+    const module = found.get(name);
+    if (module === undefined) return [];
+    const content = module.xz
+      ? spawnSync('xz', ['-dc', module.path], { maxBuffer: 1e8 }).stdout
+      : readFileSync(module.path);
+    return [{ path: `modules/${name}.ko`, mode: FILE | 0o644, content }];
+  });
+}
+
+/** The archive format of initrds, "newc": a header of hexadecimal numbers, the name, the content, each padded. */
+function cpio(entries: readonly Entry[]): Buffer {
+  const chunks: Buffer[] = [];
+  const all = [...entries, { path: 'TRAILER!!!', mode: 0, content: Buffer.alloc(0) }];
+  all.forEach(({ path, mode, content }, index) => {
+    const links = (mode & FOLDER) === FOLDER ? 2 : 1;
+    const numbers = [index + 1, mode, 0, 0, links, 0, content.length, 0, 0, 0, 0, path.length + 1, 0];
+    const header = `070701${numbers.map((number) => number.toString(16).padStart(8, '0')).join('')}${path}\0`;
+    chunks.push(padded(Buffer.from(header, 'latin1')), padded(content));
+  });
+  return Buffer.concat(chunks);
+}
+
+function padded(content: Buffer): Buffer {
+  const rest = (4 - (content.length % 4)) % 4;
+  return rest === 0 ? content : Buffer.concat([content, Buffer.alloc(rest)]);
+}

@@ -1,0 +1,346 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, onTestFailed, vi } from 'vitest';
+import { INITRD, KERNEL } from '../../server/boot/images.ts';
+import type { Event } from '../../server/events/kinds.ts';
+import { Appliance, type Ended, NODE, type Site, Started, siteEnv } from './appliance.ts';
+import type { LabTools } from './lab-tools.ts';
+import { Machine, type MachineEnd, type MachineSpec } from './machine.ts';
+import { until } from './poll.ts';
+
+vi.setConfig({ testTimeout: 420_000, hookTimeout: 900_000 });
+
+const SERVER = '10.55.0.1';
+const HTTP_PORT = 8080;
+const TAPS = ['tap0', 'tap1', 'tap2', 'tap3'];
+const IMAGE = 'flatcar/stable/amd64-usr/4593.2.5';
+
+/** Everything in here is gone with the last process that lives in it: nothing to tidy up, however tests end. */
+const NETWORK = [
+  'ip link set lo up',
+  'ip link add br0 type bridge',
+  `ip addr add ${SERVER}/24 dev br0`,
+  'ip addr add fd55::1/64 dev br0 nodad',
+  'ip link set br0 up',
+  ...TAPS.flatMap((tap) => [
+    `ip tuntap add ${tap} mode tap`,
+    `ip link set ${tap} master br0`,
+    `ip link set ${tap} up`,
+  ]),
+  'echo ready',
+  // Waits on its standard input: when this process ends, however it does, so does the keeper.
+  'exec cat',
+].join('\n');
+
+/** Tests are outside of the lab's network; files are seen from both sides. */
+const RELAY = `
+const { createServer, connect } = require('node:net');
+createServer((near) => {
+  const far = connect(${HTTP_PORT}, '${SERVER}');
+  for (const socket of [near, far]) socket.on('error', () => { near.destroy(); far.destroy(); });
+  near.pipe(far).pipe(near);
+}).listen(process.argv[1], () => console.log('ready'));
+`;
+
+export interface LabOptions {
+  tools: LabTools;
+  /** The hosts, as in an inventory file; they are in the pools `ram` and `disk`. */
+  hosts: string;
+  /** Lines for dnsmasq, stronger than those that the product advises. */
+  dhcp?: readonly string[];
+  /** How often a machine that hangs is switched on. */
+  tries?: number;
+}
+
+/** What came of one power-on. */
+export interface Boot {
+  end: MachineEnd;
+  /** Since it was switched on; with those of the host, and those of none. */
+  events: Event[];
+  serial: string;
+  seconds: number;
+}
+
+/** A private network with the product, a DHCP server that was set up as the product says, and machines. */
+export class Lab {
+  appliance!: Appliance;
+  readonly #options: LabOptions;
+  readonly #site: Site;
+  readonly #started: ChildProcess[] = [];
+  readonly #relay: string;
+  #keeper!: ChildProcess;
+  #dhcpLog = '';
+  #nextTap = 0;
+
+  static async start(options: LabOptions): Promise<Lab> {
+    const dir = await mkdtemp(join(tmpdir(), 'railhead-lab-'));
+    const lab = new Lab(options, { dir, data: join(dir, 'data'), inventory: join(dir, 'inventory') });
+    try {
+      await lab.#start();
+      return lab;
+    } catch (error) {
+      await lab.stop();
+      throw error;
+    }
+  }
+
+  private constructor(options: LabOptions, site: Site) {
+    this.#options = options;
+    this.#site = site;
+    this.#relay = join(site.dir, 'relay.sock');
+  }
+
+  /** Starts the server, again if it was killed. */
+  async startServer(): Promise<void> {
+    const env = {
+      RAILHEAD_BIND: SERVER,
+      RAILHEAD_HTTP_PORT: String(HTTP_PORT),
+      RAILHEAD_HTTPS_PORT: '8443',
+      RAILHEAD_TFTP_PORT: '69',
+      RAILHEAD_BOOT: this.#options.tools.bootDir,
+    };
+    this.appliance = new Appliance(this.#site, { through: this.#through, env });
+    await this.appliance.running();
+  }
+
+  /** Switches a machine on and waits until it is off. A machine that hangs is given a second chance, and said so. */
+  async boot(spec: MachineSpec, meanwhile?: (machine: Machine) => Promise<void>): Promise<Boot> {
+    try {
+      return await this.#bootOnce(spec, meanwhile);
+    } catch (error) {
+      if (this.#options.tries === 1) throw error;
+      console.warn(`SECOND TRY, because the first one failed: ${(error as Error).message}`);
+      return this.#bootOnce(spec, meanwhile);
+    }
+  }
+
+  /** In order; the newest ones after the event with this number. */
+  async events(after = 0): Promise<Event[]> {
+    return JSON.parse(await this.get(`/api/v1/events?limit=1000&after=${after}`)) as Event[];
+  }
+
+  get(path: string): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const outgoing = request({ socketPath: this.#relay, path, agent: false, headers: { host: SERVER } });
+      outgoing.on('error', reject);
+      outgoing.on('response', (response) => {
+        let body = '';
+        response.setEncoding('utf8').on('data', (chunk) => {
+          body += chunk;
+        });
+        response.on('error', reject);
+        response.on('end', () => {
+          if (response.statusCode === 200) resolve(body);
+          else reject(new Error(`${path}: ${response.statusCode} ${body}`));
+        });
+      });
+      outgoing.end();
+    });
+  }
+
+  /** Runs a command on the server's machine. */
+  cli(...args: string[]): Promise<Ended> {
+    return new Started(args, { cwd: this.#site.dir, env: siteEnv(this.#site), through: this.#through }).ended;
+  }
+
+  async stop(): Promise<void> {
+    await this.appliance?.kill();
+    for (const child of this.#started.reverse()) {
+      child.kill('SIGKILL');
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    }
+    this.#keeper?.stdin?.end();
+    await rm(this.#site.dir, { recursive: true, force: true });
+  }
+
+  async #start(): Promise<void> {
+    const { tools, hosts } = this.#options;
+    this.#keeper = spawn('unshare', ['-n', 'sh', '-ec', NETWORK], { stdio: ['pipe', 'pipe', 'inherit'] });
+    await isReady(this.#keeper, 'the network');
+
+    const image = join(this.#site.dir, 'assets', IMAGE);
+    await mkdir(image, { recursive: true });
+    await copyFile(tools.guest.kernel, join(image, KERNEL));
+    await copyFile(tools.guest.initrd, join(image, INITRD));
+    await mkdir(this.#site.inventory);
+    await writeFile(join(this.#site.inventory, 'lab.yaml'), `${POOLS}hosts:\n${hosts}`);
+    await this.startServer();
+
+    const relay = this.#spawn([NODE, '-e', RELAY, this.#relay]);
+    await isReady(relay, 'the relay');
+    await this.#startDhcp();
+  }
+
+  async #startDhcp(): Promise<void> {
+    const { tools, dhcp = [] } = this.#options;
+    const advice = await this.cli('dhcp', 'dnsmasq');
+    if (advice.code !== 0) throw new Error(`railhead dhcp failed: ${advice.stderr}`);
+    const lines = [
+      // A DHCP server and nothing else.
+      'port=0',
+      'interface=br0',
+      'bind-interfaces',
+      'dhcp-authoritative',
+      'user=root',
+      'pid-file=',
+      `dhcp-leasefile=${join(this.#site.dir, 'leases')}`,
+      'dhcp-range=10.55.0.50,10.55.0.199,255.255.255.0,1h',
+      // Without these, machines wait for seconds: for a ping of the address, and for an IPv6 router.
+      'no-ping',
+      'enable-ra',
+      'dhcp-range=fd55::,ra-stateless,64,1h',
+      advice.stdout,
+      ...dhcp,
+    ];
+    const file = join(this.#site.dir, 'dnsmasq.conf');
+    await writeFile(file, `${lines.join('\n')}\n`);
+    const env = Object.entries(tools.dnsmasq.env).map(([name, value]) => `${name}=${value}`);
+    const command = ['env', ...env, tools.dnsmasq.path, '--keep-in-foreground', '--log-facility=-'];
+    const dnsmasq = this.#spawn([...command, `--conf-file=${file}`]);
+    for (const stream of [dnsmasq.stdout, dnsmasq.stderr]) {
+      stream?.on('data', (chunk) => {
+        this.#dhcpLog += chunk;
+      });
+    }
+    await until('dnsmasq has started', () => {
+      if (dnsmasq.exitCode !== null) throw new Error(`dnsmasq ended: ${this.#dhcpLog}`);
+      return this.#dhcpLog.includes('started');
+    });
+  }
+
+  async #bootOnce(spec: MachineSpec, meanwhile?: (machine: Machine) => Promise<void>): Promise<Boot> {
+    const before = (await this.events()).at(-1)?.id ?? 0;
+    const started = performance.now();
+    const tap = TAPS[this.#nextTap++ % TAPS.length]!;
+    const dir = mkdtempSync(join(this.#site.dir, 'machine-'));
+    const machine = new Machine(spec, {
+      tools: this.#options.tools,
+      through: this.#through,
+      tap,
+      dir,
+    });
+    try {
+      await meanwhile?.(machine);
+      const end = await machine.ended();
+      const seconds = (performance.now() - started) / 1000;
+      const story = await this.#story(machine, before);
+      onTestFailed(() => console.error(story));
+      return { end, events: await this.events(before), serial: machine.serial, seconds };
+    } catch (error) {
+      throw new Error(`${(error as Error).message}\n${await this.#story(machine, before)}`, { cause: error });
+    } finally {
+      await machine.kill();
+    }
+  }
+
+  /** All there is to find out what went wrong. */
+  async #story(machine: Machine, before: number): Promise<string> {
+    const events = await this.events(before).catch((error: Error) => [error.message]);
+    return [
+      `--- DHCP:\n${tail(this.#dhcpLog, 60)}`,
+      `--- server:\n${tail(this.appliance.output, 30)}`,
+      `--- events:\n${events.map((event) => JSON.stringify(event)).join('\n')}`,
+      `--- the machine's serial line:\n${tail(machine.serial, 80)}`,
+    ].join('\n');
+  }
+
+  /** Starts a program in the lab's network; it ends when this process does. */
+  get #through(): string[] {
+    return ['nsenter', '-t', String(this.#keeper.pid), '-n', 'setpriv', '--pdeathsig', 'KILL'];
+  }
+
+  #spawn(command: readonly string[]): ChildProcess {
+    const [program = '', ...args] = [...this.#through, ...command];
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#started.push(child);
+    return child;
+  }
+}
+
+const POOLS = `
+profiles:
+  - name: ram
+    os: flatcar
+    version: 4593.2.5
+    kernelArguments: [console=ttyS0]
+  - name: disk
+    os: flatcar
+    version: 4593.2.5
+    install: disk
+    kernelArguments: [console=ttyS0, railhead.guest=install]
+pools:
+  - name: ram
+    profile: ram
+  - name: disk
+    profile: disk
+`;
+
+/** What a host gets through when all goes well, in order. */
+export const ALL_STAGES = [
+  'kernel-sent',
+  'initrd-sent',
+  'pointer-sent',
+  'kernel',
+  'initramfs',
+  'ignition-done',
+  'boot-complete',
+];
+
+/** Downloads by TFTP that were complete, in order. */
+export function filesOf({ events }: Pick<Boot, 'events'>): string[] {
+  return events.flatMap((event) =>
+    event.kind === 'tftp.transfer' && event.data.result === 'done' ? [event.data.file] : [],
+  );
+}
+
+/** Stages with their hosts. */
+export function stagesOf({ events }: Pick<Boot, 'events'>): string[] {
+  return events.flatMap((event) =>
+    event.kind === 'boot.stage' ? [`${event.host} ${event.data.stage}`] : [],
+  );
+}
+
+/** One lab for all tests of a file; only one at a time on this machine, which has few cores. */
+export function sharedLab(options: Omit<LabOptions, 'tools'> & { tools: LabTools | undefined }): () => Lab {
+  let lab: Lab | undefined;
+  let turn: Server | undefined;
+  beforeAll(async () => {
+    if (options.tools === undefined) return;
+    turn = await waitForTurn();
+    lab = await Lab.start({ ...options, tools: options.tools });
+  });
+  afterAll(async () => {
+    await lab?.stop();
+    turn?.close();
+  });
+  return () => lab!;
+}
+
+/** A name that only one process can have, and loses when it ends. */
+async function waitForTurn(): Promise<Server> {
+  for (;;) {
+    const server = createServer();
+    const taken = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(true));
+      server.listen('\0railhead-lab', () => resolve(false));
+    });
+    if (!taken) return server;
+    await sleep(200);
+  }
+}
+
+async function isReady(child: ChildProcess, what: string): Promise<void> {
+  const first = await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')]);
+  if (String(first[0]) !== 'ready\n') throw new Error(`${what} could not be started: ${first}`);
+}
+
+function tail(text: string, lines: number): string {
+  return text.trimEnd().split('\n').slice(-lines).join('\n');
+}

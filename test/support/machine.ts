@@ -1,0 +1,172 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import type { LabTools } from './lab-tools.ts';
+
+/** A virtual machine as it stands in the rack. */
+export interface MachineSpec {
+  firmware: 'bios' | 'uefi';
+  mac: string;
+  uuid?: string;
+  /** The firmware's own HTTP Boot in place of PXE. */
+  httpBoot?: boolean;
+  memoryMB?: number;
+}
+
+export interface MachinePlace {
+  tools: LabTools;
+  /** Starts a program in the machine's network. */
+  through: readonly string[];
+  tap: string;
+  /** For its disk, its firmware's variables and its log. */
+  dir: string;
+}
+
+/** How it ended. */
+export type MachineEnd =
+  /** It was switched off, or wanted to reboot. */
+  | 'off'
+  /** It booted from its own disk, which does nothing but say so and end. */
+  | 'disk';
+
+export const SAYS_DISK = 'BOOTED FROM DISK';
+const LIMIT_SECONDS = 180;
+/** No part of a boot is silent for that long. */
+const SILENCE_SECONDS = 60;
+
+/** One power-on of a machine in QEMU, until it is off. */
+export class Machine {
+  readonly #child: ChildProcess;
+  readonly #log: string;
+  readonly #ended: Promise<MachineEnd>;
+  #complaints = '';
+
+  constructor(spec: MachineSpec, place: MachinePlace) {
+    const { tools, through, dir } = place;
+    this.#log = join(dir, 'serial.log');
+    writeFileSync(this.#log, '');
+    const env = Object.entries(tools.qemu.env).map(([name, value]) => `${name}=${value}`);
+    const command = [...through, 'env', ...env, tools.qemu.path, ...qemuArguments(spec, place, this.#log)];
+    const [program = '', ...args] = command;
+    this.#child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    this.#child.stderr?.on('data', (chunk) => {
+      this.#complaints += chunk;
+    });
+    this.#ended = new Promise((resolve, reject) => {
+      const started = performance.now();
+      let heard = { at: started, size: 0 };
+      const watch = setInterval(() => {
+        const now = performance.now();
+        const { size } = statSync(this.#log);
+        if (size !== heard.size) heard = { at: now, size };
+        const isLate = now - started > LIMIT_SECONDS * 1000;
+        if (!isLate && now - heard.at < SILENCE_SECONDS * 1000) return;
+        reject(
+          new Error(isLate ? `not off after ${LIMIT_SECONDS} s` : `nothing new for ${SILENCE_SECONDS} s`),
+        );
+        this.#child.kill('SIGKILL');
+      }, 1000);
+      this.#child.once('error', reject);
+      this.#child.once('exit', (code, signal) => {
+        clearInterval(watch);
+        if (code === 0 || code === DISK_EXIT) resolve(this.serial.includes(SAYS_DISK) ? 'disk' : 'off');
+        else reject(new Error(`QEMU ended with ${signal ?? code}: ${this.#complaints}`));
+      });
+    });
+    this.#ended.catch(() => {});
+  }
+
+  /** Resolves when it is off; fails when that takes too long. */
+  ended(): Promise<MachineEnd> {
+    return this.#ended;
+  }
+
+  /** What is on its screen and its serial line. */
+  get serial(): string {
+    return stripVTControlCharacters(readFileSync(this.#log, 'latin1')).replaceAll(/\r/g, '');
+  }
+
+  /** Pulls the plug. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#ended.catch(() => {});
+  }
+}
+
+function qemuArguments(spec: MachineSpec, { tools, tap, dir }: MachinePlace, log: string): string[] {
+  const { firmware, mac, uuid, httpBoot = false, memoryMB = 1024 } = spec;
+  const pflash = (file: string, readonly: boolean): string[] => [
+    '-drive',
+    `if=pflash,format=raw,file=${file}${readonly ? ',readonly=on' : ''}`,
+  ];
+  const variables = join(dir, 'vars.fd');
+  if (firmware === 'uefi') copyFileSync(join(dirname(tools.ovmf.path), 'OVMF_VARS_4M.fd'), variables);
+  return [
+    // KVM may be there and hang. Without graphics the BIOS writes its screen to the serial line.
+    ...['-M', 'q35,accel=tcg,graphics=off', '-m', String(memoryMB), '-no-reboot'],
+    ...['-display', 'none', '-monitor', 'none', '-serial', `file:${log}`],
+    ...(uuid === undefined ? [] : ['-uuid', uuid]),
+    // UEFI without a ROM on the card: the firmware's own PXE is meant, not iPXE.
+    ...(firmware === 'uefi' ? [...pflash(tools.ovmf.path, true), ...pflash(variables, false)] : []),
+    // What is tried in vain takes minutes.
+    ...(httpBoot ? ['4', '6'] : ['6']).flatMap((version) => [
+      '-fw_cfg',
+      `name=opt/org.tianocore/IPv${version}PXESupport,string=n`,
+    ]),
+    ...['-netdev', `tap,id=n0,ifname=${tap},script=no,downscript=no`],
+    '-device',
+    `virtio-net-pci,netdev=n0,mac=${mac},bootindex=1${firmware === 'uefi' ? ',romfile=' : ''}`,
+    ...[
+      '-drive',
+      `if=none,id=d0,format=raw,file=${firmware === 'uefi' ? efiDisk(tools, dir) : biosDisk(dir)}`,
+    ],
+    ...['-device', 'virtio-blk-pci,drive=d0,bootindex=2'],
+    ...['-device', `isa-debug-exit,iobase=${DEBUG_EXIT_PORT},iosize=4`],
+  ];
+}
+
+const DEBUG_EXIT_PORT = 0xf4;
+const DISK_VALUE = 0x10;
+/** What QEMU makes of the value that is written to the port. */
+const DISK_EXIT = (DISK_VALUE << 1) | 1;
+
+/** A disk for UEFI that says a line and ends the machine: iPXE with a script of its own. QEMU makes it of a folder. */
+function efiDisk(tools: LabTools, dir: string): string {
+  const folder = join(dir, 'disk');
+  const place = join(folder, 'EFI', 'BOOT');
+  mkdirSync(place, { recursive: true });
+  copyFileSync(join(tools.bootDir, 'ipxe.efi'), join(place, 'BOOTX64.EFI'));
+  writeFileSync(join(place, 'autoexec.ipxe'), `#!ipxe\necho ${SAYS_DISK}\npoweroff\n`);
+  return `fat:rw:${folder}`;
+}
+
+/** A disk for BIOS whose boot sector writes a line to the serial port and ends the machine. */
+function biosDisk(dir: string): string {
+  // biome-ignore format: one instruction a line
+  const code = [
+    0xfa,                             //       cli
+    0xfc,                             //       cld
+    0x31, 0xc0,                       //       xor ax, ax
+    0x8e, 0xd8,                       //       mov ds, ax
+    0xbe, 0x1d, 0x7c,                 //       mov si, text
+    0xba, 0xf8, 0x03,                 //       mov dx, 0x3f8
+    0xac,                             // next: lodsb
+    0x84, 0xc0,                       //       test al, al
+    0x74, 0x03,                       //       jz end
+    0xee,                             //       out dx, al
+    0xeb, 0xf8,                       //       jmp next
+    0xba, DEBUG_EXIT_PORT, 0x00,      // end:  mov dx, port
+    0xb0, DISK_VALUE,                 //       mov al, value
+    0xee,                             //       out dx, al
+    0xf4,                             // halt: hlt
+    0xeb, 0xfd,                       //       jmp halt
+  ];
+  const disk = Buffer.alloc(1024 * 1024);
+  disk.set(code);
+  disk.write(`\n${SAYS_DISK}\n\0`, code.length, 'latin1');
+  disk.writeUInt16LE(0xaa55, 510);
+  const file = join(dir, 'disk.img');
+  writeFileSync(file, disk);
+  return file;
+}
