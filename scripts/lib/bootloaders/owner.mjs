@@ -23,7 +23,6 @@ export async function packagesOwning(paths) {
   const debian = await run('dpkg-query', ['-S', ...paths], { seconds: 30 });
   const names = parseDpkgOwners(debian.out);
   if (names.size > 0) {
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg's own syntax
     const show = ['-W', '-f', '${binary:Package} ${Version}\\n', ...new Set(names.values())];
     return withVersions(names, (await run('dpkg-query', show, { seconds: 30 })).out);
   }
