@@ -32,6 +32,7 @@ const BLOCK_SIZE = 1428;
 const MAX_DISTURBANCE = 0.1;
 const MAX_REPEATS = 2;
 const MAX_WAIT_MS = 3000;
+const MAX_REPEATED_SECONDS = 10;
 /** What the client takes to get going, before it counts. */
 const START_SECONDS = 0.15;
 
@@ -186,12 +187,17 @@ async function measure(scenario: Scenario, servers: Server[], folder: string): P
 async function runQuietly(scenario: Scenario, server: Server, folder: string, round: number): Promise<Run> {
   await quiet();
   let best = await run(scenario, server, folder, round);
-  for (let repeat = 0; best.disturbance > MAX_DISTURBANCE && repeat < MAX_REPEATS; repeat++) {
+  for (let repeat = 0; isDisturbed(best) && repeat < MAX_REPEATS; repeat++) {
     await quiet();
     const next = await run(scenario, server, folder, round);
     if (next.disturbance < best.disturbance) best = next;
   }
   return best;
+}
+
+/** Long runs mostly wait for timers, and others don't hold those up. */
+function isDisturbed({ disturbance, seconds }: Run): boolean {
+  return disturbance > MAX_DISTURBANCE && seconds < MAX_REPEATED_SECONDS;
 }
 
 /** Waits for others to leave the machine alone, but not for ever. */
