@@ -182,6 +182,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     missing,
     boot,
     assetsDir: settings.assets,
+    bootDir: settings.boot,
     files,
     progress: new ProgressBook(now),
     transfers: () => tftp.transfers,

@@ -39,6 +39,17 @@ export const bootRoutes =
       });
     }
 
+    // For firmware that fetches its loader by HTTP (UEFI HTTP Boot); an iPXE from here looks for its script beside it.
+    app.get('/loaders/*', { config: PUBLIC }, async (request, reply) => {
+      const { '*': path = '' } = request.params as { '*'?: string };
+      if (path === 'autoexec.ipxe')
+        return reply.type('text/plain; charset=utf-8').send(ipxeStart(context.advertise().url));
+      if (path.split('/').some((part) => part.startsWith('.'))) {
+        throw new RailheadError('RH_NOT_FOUND', `There is no boot loader ${path}.`);
+      }
+      return context.files.send(request, reply, { root: context.bootDir, path });
+    });
+
     const attemptOf = async (token: string) => {
       const found = await boot.attemptOf(token);
       if (found !== undefined) return found;

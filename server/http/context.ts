@@ -29,6 +29,7 @@ export interface HttpContext {
   boot: BootService;
   /** Folder with the images, and what sends them. */
   assetsDir: string;
+  bootDir: string;
   files: FileSender;
   progress: ProgressBook;
   /** TFTP downloads that are under way. */

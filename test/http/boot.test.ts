@@ -135,3 +135,17 @@ it('the page of a host shows what it would get, and hands out nothing', async ()
   expect(page.body).toContain('......................');
   expect(await context.store.db.selectFrom('attempts').selectAll().execute()).toEqual([]);
 });
+
+it('firmware that fetches by HTTP gets boot loaders, the script beside them, and nothing else', async () => {
+  const { app, context } = await appliance();
+  await writeFile(join(context.bootDir, 'snponly.efi'), 'loader');
+  await writeFile(join(context.bootDir, '.manifest'), 'hidden');
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  const ask = async (path: string) => {
+    const answer = await fetch(`${url}/loaders/${path}`);
+    return [answer.status, answer.status === 200 ? await answer.text() : ''];
+  };
+  expect(await ask('snponly.efi')).toEqual([200, 'loader']);
+  expect(await ask('autoexec.ipxe')).toEqual([200, expect.stringMatching(/^#!ipxe/)]);
+  for (const path of ['nope', '.manifest', '..%2f..%2fetc%2fpasswd']) expect((await ask(path))[0]).toBe(404);
+});

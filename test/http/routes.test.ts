@@ -54,6 +54,7 @@ const PUBLIC_ROUTES = [
   'GET /boot/:token/pointer.ign',
   'GET /healthz',
   'GET /hosts/:host',
+  'GET /loaders/*',
   'GET /readyz',
   'GET /static/live.js',
   'GET /static/style.css',
@@ -68,7 +69,7 @@ function concrete(url: string): string {
     file: INITRD,
     mac: 'aa:bb:cc:00:00:01',
   };
-  return url.replaceAll(/:(\w+)/g, (_all, name: string) => values[name]!);
+  return url.replace('*', 'autoexec.ipxe').replaceAll(/:(\w+)/g, (_all, name: string) => values[name]!);
 }
 
 describe('every route', () => {

@@ -57,6 +57,7 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     inventoryFolder: { dir: EXAMPLE, shownAs: 'inventory' },
     boot,
     assetsDir,
+    bootDir: await tempFolder(),
     files,
     progress: new ProgressBook(Date.now),
     missing: async () => [],
