@@ -52,7 +52,7 @@ const PEERS: Record<PeerName, (part: Part, address: string, folder: string) => L
   tftpdHpaNew: launchHpa,
   atftpd: (part, address, folder) => ({
     ...programOf(part, [
-      ...['--daemon', '--no-fork', '--port', String(PORT), '--bind-address', address],
+      ...['--daemon', '--no-fork', '--prevent-sas', '--port', String(PORT), '--bind-address', address],
       ...['--maxthread', MOST, '--user', 'root.root', '--logfile', '/dev/null', folder],
     ]),
     port: PORT,

@@ -46,6 +46,8 @@ describe('a host', () => {
     expect(summariseHost(index.host('n1')!)).toEqual({
       name: 'n1',
       state: 'assigned',
+      stage: null,
+      overdue: null,
       cluster: 'lab',
       pool: 'control',
       role: 'control-plane',
@@ -68,6 +70,12 @@ describe('a host', () => {
     { name: 'n3', state: 'approved', why: 'its pool is in no cluster' },
   ])('$name starts as $state: $why', ({ name, state }) => {
     const host = index.host(name)!;
-    expect(describeHost(host)).toEqual({ name, state, spec: host });
+    expect(describeHost(host)).toEqual({ name, state, stage: null, overdue: null, spec: host });
+  });
+
+  it('that was seen is what was seen of it', () => {
+    const observed = { state: 'netbooting', stage: 'kernel-sent', overdue: 'nothing heard' } as const;
+    expect(summariseHost(index.host('n1')!, observed)).toMatchObject(observed);
+    expect(describeHost(index.host('n1')!, observed)).toMatchObject(observed);
   });
 });
