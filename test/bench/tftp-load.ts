@@ -223,7 +223,7 @@ export function runLoad(order: LoadOrder): LoadResult {
       download.phase = 'data';
       unanswered--;
       arrive(tag, first, 0, answer.length);
-    } else if (download.phase === 'data') {
+    } else {
       receiver.receive(download.fd, (bytes, from, length) => arrive(tag, bytes, from, length));
     }
   };
