@@ -1,8 +1,8 @@
 import type { InventoryIndex } from '../inventory/index.ts';
+import { isJunkSerial, isJunkUuid } from '../inventory/junk-identity.ts';
 import { normaliseMac } from '../inventory/mac.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { normaliseUuid } from '../inventory/uuid.ts';
-import { isJunkSerial, isJunkUuid } from './junk-identity.ts';
 
 /** What a machine says about itself, in whatever spelling. */
 export interface Claim {

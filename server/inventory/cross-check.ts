@@ -5,8 +5,9 @@ import { contains, overlaps, parseCidr, parseIp } from '../net/cidr.ts';
 import type { Collected, Item, Items } from './collect.ts';
 import { DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, memberNames } from './compose.ts';
 import { freeValueFaults } from './free-values.ts';
+import { isJunkSerial, isJunkUuid } from './junk-identity.ts';
 import { toList } from './normalise.ts';
-import type { Cluster } from './schema.ts';
+import type { Cluster, Host } from './schema.ts';
 import { uuidKey } from './uuid.ts';
 import { containerdFault, kubernetesFault } from './versions.ts';
 
@@ -42,11 +43,16 @@ function duplicateIdentities({ hosts }: Items): Problem[] {
       })),
     ),
     ...duplicates(hosts, ({ value: { uuid } }) =>
-      uuid === undefined ? [] : [{ key: uuidKey(uuid), path: ['uuid'], what: `UUID ${uuid}`, variant: uuid }],
+      uuid === undefined || isJunkUuid(uuid)
+        ? []
+        : [{ key: uuidKey(uuid), path: ['uuid'], what: `UUID ${uuid}`, variant: uuid, weak: true }],
     ),
     ...duplicates(hosts, ({ value: { serial } }) =>
-      serial === undefined ? [] : [{ key: serial, path: ['serial'], what: `serial number ${serial}` }],
+      serial === undefined || isJunkSerial(serial)
+        ? []
+        : [{ key: serial, path: ['serial'], what: `serial number ${serial}`, weak: true }],
     ),
+    ...hosts.flatMap(junkIdentities),
     ...duplicates(hosts, ({ value: { ip } }) => {
       const parsed = ip === undefined ? undefined : parseIp(ip);
       return parsed === undefined
@@ -56,15 +62,36 @@ function duplicateIdentities({ hosts }: Items): Problem[] {
   ];
 }
 
+/** Values that thousands of machines share. They do no harm: the MAC decides then. */
+function junkIdentities(item: Item<Host>): Problem[] {
+  const { uuid, serial } = item.value;
+  const why = 'is what firmware says when nobody filled it in: it tells no machine from another';
+  return [
+    ...(uuid !== undefined && isJunkUuid(uuid) ? [item.warning(['uuid'], `the UUID ${uuid} ${why}`)] : []),
+    ...(serial !== undefined && isJunkSerial(serial)
+      ? [item.warning(['serial'], `the serial number ${quote(serial)} ${why}`)]
+      : []),
+  ];
+}
+
+interface Key {
+  key: string;
+  path: Path;
+  what: string;
+  variant?: string;
+  /** Boards do share it: no fault of the inventory's, as long as each of their hosts has a MAC. */
+  weak?: true;
+}
+
 /** Points at the later one of two items with the same key, and names the place of the first. */
-function duplicates<T extends { name: string }>(
+function duplicates<T extends { name: string; macs?: string[] }>(
   items: readonly Item<T>[],
-  keysOf: (item: Item<T>) => { key: string; path: Path; what: string; variant?: string }[],
+  keysOf: (item: Item<T>) => Key[],
 ): Problem[] {
   const seen = new Map<string, { item: Item<T>; path: Path; variant: string | undefined }>();
   const problems: Problem[] = [];
   for (const item of items) {
-    for (const { key, path, what, variant } of keysOf(item)) {
+    for (const { key, path, what, variant, weak } of keysOf(item)) {
       const first = seen.get(key);
       if (first === undefined) {
         seen.set(key, { item, path, variant });
@@ -73,7 +100,13 @@ function duplicates<T extends { name: string }>(
       const where = formatPlace(first.item.place(...first.path));
       const owner = first.item === item ? 'by this host itself' : `by ${first.item.subject}`;
       const how = first.variant === variant ? '' : ` (in the other byte order: ${first.variant})`;
-      problems.push(item.error(path, `the ${what} is already used ${owner} at ${where}${how}`));
+      const message = `the ${what} is already used ${owner} at ${where}${how}`;
+      const hasMacs = [item, first.item].every(({ value }) => (value.macs ?? []).length > 0);
+      problems.push(
+        weak && hasMacs
+          ? item.warning(path, `${message}; it tells neither from the other, their MACs do`)
+          : item.error(path, message),
+      );
     }
   }
   return problems;
@@ -107,7 +140,9 @@ function hostFaults(items: Items): Problem[] {
   const problems: Problem[] = [];
   for (const item of items.hosts) {
     const { macs, uuid, serial, disk, pool } = item.value;
-    if (macs === undefined && uuid === undefined && serial === undefined) {
+    const hasUuid = uuid !== undefined && !isJunkUuid(uuid);
+    const hasSerial = serial !== undefined && !isJunkSerial(serial);
+    if (macs === undefined && !hasUuid && !hasSerial) {
       problems.push(item.error([], 'nothing tells it from others: give it `macs`, `uuid` or `serial`'));
     }
     if (typeof disk === 'string' && /^\/dev\/(sd|hd|vd|xvd|nvme|mmcblk)/.test(disk)) {

@@ -1,4 +1,5 @@
 import { normaliseIp } from '../net/cidr.ts';
+import { isJunkSerial, isJunkUuid } from './junk-identity.ts';
 import type { HostSpec, Inventory } from './model.ts';
 import { uuidKey } from './uuid.ts';
 
@@ -7,8 +8,8 @@ export class InventoryIndex {
   readonly inventory: Inventory;
   readonly #byName = new Map<string, HostSpec>();
   readonly #byMac = new Map<string, HostSpec>();
-  readonly #byUuid = new Map<string, HostSpec>();
-  readonly #bySerial = new Map<string, HostSpec>();
+  readonly #byUuid = new Identities();
+  readonly #bySerial = new Identities();
   readonly #byIp = new Map<string, HostSpec>();
 
   constructor(inventory: Inventory) {
@@ -21,8 +22,8 @@ export class InventoryIndex {
       this.inventory.hosts.push(host);
       this.#byName.set(host.name, host);
       for (const mac of host.macs) this.#byMac.set(mac, host);
-      if (host.uuid !== undefined) this.#byUuid.set(uuidKey(host.uuid), host);
-      if (host.serial !== undefined) this.#bySerial.set(host.serial, host);
+      if (host.uuid !== undefined && !isJunkUuid(host.uuid)) this.#byUuid.add(uuidKey(host.uuid), host);
+      if (host.serial !== undefined && !isJunkSerial(host.serial)) this.#bySerial.add(host.serial, host);
       if (host.ip !== undefined) this.#byIp.set(host.ip, host);
     }
   }
@@ -47,5 +48,19 @@ export class InventoryIndex {
 
   hostBySerial(serial: string): HostSpec | undefined {
     return this.#bySerial.get(serial);
+  }
+}
+
+/** What names one host; a number that two of them have names neither. */
+class Identities {
+  readonly #hosts = new Map<string, HostSpec | 'repeated'>();
+
+  add(key: string, host: HostSpec): void {
+    this.#hosts.set(key, this.#hosts.has(key) ? 'repeated' : host);
+  }
+
+  get(key: string): HostSpec | undefined {
+    const found = this.#hosts.get(key);
+    return found === 'repeated' ? undefined : found;
   }
 }

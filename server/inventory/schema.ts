@@ -3,7 +3,7 @@ import { quote } from '../document/problem.ts';
 import { checked, Shape } from '../document/shape.ts';
 import { normaliseIp, parseCidr } from '../net/cidr.ts';
 import { macFault, normaliseMac } from './mac.ts';
-import { normaliseUuid, uuidFault } from './uuid.ts';
+import { normaliseUuid } from './uuid.ts';
 
 /**
  * The shape of `inventory/*.yaml`. This one definition gives the TypeScript types, the validation with its
@@ -94,14 +94,7 @@ const Uuid = checked(
     expected: 'a UUID such as 4c4c4544-0042-3510-8052-b4c04f384332',
     description: 'The SMBIOS UUID, either byte order.',
   }),
-  (text) => {
-    const uuid = normaliseUuid(text);
-    return uuid !== undefined && uuidFault(uuid) === undefined;
-  },
-  (text) => {
-    const uuid = normaliseUuid(text);
-    return uuid === undefined ? '' : `${text} ${uuidFault(uuid)}; use \`macs\` or \`serial\``;
-  },
+  (text) => normaliseUuid(text) !== undefined,
 );
 const Ip = checked(
   Type.String({ expected: 'an IP address such as 10.0.0.11', description: 'Its address, if known.' }),

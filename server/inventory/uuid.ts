@@ -22,15 +22,6 @@ export function uuidKey(uuid: string): string {
   return uuid < swapped ? uuid : swapped;
 }
 
-/** Why a UUID that is spelt right can't be a machine's own, or `undefined`. */
-export function uuidFault(uuid: string): string | undefined {
-  if (/^[0-]+$/.test(uuid) || /^[f-]+$/.test(uuid)) return 'is what firmware says when it has none';
-  return FILLERS.some((filler) => uuidKey(filler) === uuidKey(uuid)) ? 'is shared by many boards' : undefined;
-}
-
-/** What vendors leave in firmware that nobody filled in. */
-const FILLERS = ['03000200-0400-0500-0006-000700080009', '12345678-1234-5678-90ab-cddeefaabbcc'];
-
 function swapBytes(hex: string): string {
   return hex.match(/../g)!.reverse().join('');
 }

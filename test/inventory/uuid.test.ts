@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { normaliseUuid, swapUuid, uuidFault, uuidKey } from '../../server/inventory/uuid.ts';
+import { normaliseUuid, swapUuid, uuidKey } from '../../server/inventory/uuid.ts';
 
 describe('a UUID', () => {
   it('is the same with and without dashes, in capitals or not', () => {
@@ -47,15 +47,5 @@ describe('a UUID', () => {
         expect(uuidKey(a)).not.toBe(uuidKey(b));
       }),
     );
-  });
-
-  it.each([
-    { uuid: '4c4c4544-0042-3510-8052-b4c04f384332', fault: undefined },
-    { uuid: '00000000-0000-0000-0000-000000000000', fault: 'is what firmware says when it has none' },
-    { uuid: 'ffffffff-ffff-ffff-ffff-ffffffffffff', fault: 'is what firmware says when it has none' },
-    { uuid: '03000200-0400-0500-0006-000700080009', fault: 'is shared by many boards' },
-    { uuid: '00020003-0004-0005-0006-000700080009', fault: 'is shared by many boards' },
-  ])('$uuid as that of a machine: $fault', ({ uuid, fault }) => {
-    expect(uuidFault(uuid)).toBe(fault);
   });
 });
