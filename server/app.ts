@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Logger } from 'pino';
 import { ensureAdminToken } from './access/admin-token.ts';
 import { ensureAuthority, issueServerCertificate } from './access/certificate.ts';
+import { OverdueWatch } from './boot/overdue.ts';
 import { BootService } from './boot/service.ts';
 import { DataFolder } from './data-folder.ts';
 import { findMissing } from './doctor/missing.ts';
@@ -130,6 +131,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   onUndo(() => recovery.stop());
 
   let advertise: Advertised | undefined;
+  const ports = { http: 0, https: 0, tftp: 0 };
   const damper = new Damper(() => performance.now());
   const baseUrl = (): string => advertise?.url ?? '';
   const boot = new BootService({
@@ -143,6 +145,14 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     maxFailures: settings.maxBootFailures,
     isNews: (source, what) => damper.admit(source, what) !== undefined,
   });
+  const overdue = new OverdueWatch({
+    store,
+    events,
+    now,
+    onFault: (error) => logger.error({ err: error }, toRailheadError(error).message),
+  });
+  overdue.start();
+  onUndo(() => overdue.stop());
   const files = createFileSender({ cacheBytes: settings.imageCacheMegabytes * 1024 * 1024 });
   onUndo(() => files.stop());
   const tftp = new TftpService({
@@ -152,7 +162,8 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     maxTransfers: settings.tftpMaxTransfers,
     maxPerClient: settings.tftpMaxPerClient,
     bootDir: settings.boot,
-    virtualFiles: [bootFiles(boot, baseUrl)],
+    virtualFiles: [bootFiles(boot, baseUrl, now)],
+    onSent: (address, file) => boot.noteLoader(address, file),
     events,
     inventory: () => inventory.index,
     nodeBinary: options.nodeBinary,
@@ -179,6 +190,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     reload: () => recovery.reload(),
     readiness: currentReadiness,
     advertise: () => advertise!,
+    ports: () => ports,
     missing,
     boot,
     assetsDir: settings.assets,
@@ -225,6 +237,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
 
   const tftpPort = await tftp.start();
   onUndo(() => tftp.stop());
+  Object.assign(ports, { http: httpPort, https: httpsPort, tftp: tftpPort });
   if (tftp.note !== undefined) startNotes.push({ part: 'tftp', message: tftp.note });
 
   // Only now that nothing else can fail: a token is shown once, and not to those whose start was refused.
@@ -248,6 +261,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     stopping.abort();
     clearInterval(renewal);
     recovery.stop();
+    overdue.stop();
     tftp.stop();
     await Promise.all([http.stop(), https.stop()]);
     await inventory.stop();
@@ -261,7 +275,6 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     data.unlock();
   };
 
-  const ports = { http: httpPort, https: httpsPort, tftp: tftpPort };
   return {
     ports,
     inventory,

@@ -14,6 +14,7 @@ import {
 import { findHostRow, type HostRow, updateHostRow } from '../store/hosts.ts';
 import type { Db, Store } from '../store/store.ts';
 import type { HostRecord } from './decide.ts';
+import type { ImageSizes } from './images.ts';
 import { factsOf, isFurther, type Stage, stateAt } from './stages.ts';
 
 /** What a menu promises; kept with the attempt, so that it gets exactly that, whatever is edited meanwhile. */
@@ -21,6 +22,8 @@ export interface Offer {
   action: 'install' | 'run';
   /** Where the image is below `assets/`, such as `flatcar/stable/amd64-usr/4593.2.5`. */
   image: string;
+  /** What its files had when they were offered: one that is different by then is not sent. */
+  sizes: ImageSizes;
   kernelArguments: string[];
 }
 
@@ -33,11 +36,21 @@ export interface Attempt {
   isOpen: boolean;
 }
 
+/** What else is known about a stage. */
+export interface StageDetails {
+  message?: string | undefined;
+  /** Bytes that went to the host, and those of the whole file. */
+  bytes?: number;
+  of?: number;
+}
+
 export interface AttemptsOptions {
   store: Store;
   events: EventLog;
   now: () => number;
 }
+
+type HostChanges = Parameters<typeof updateHostRow>[2];
 
 /**
  * Boots under way. A menu only offers one: as long as its kernel is not fetched it is the same offer with the same
@@ -70,6 +83,8 @@ export class Attempts {
         opened_at: null,
         stage: 'menu',
         stage_at: now,
+        seen: '[]',
+        overdue_at: null,
         closed_at: null,
         outcome: null,
       });
@@ -86,43 +101,17 @@ export class Attempts {
     return row === undefined || row.closed_at !== null ? undefined : fromRow(row);
   }
 
+  /** The host begins to fetch its kernel: from now on this is the boot it is in. */
+  open(token: string, host: HostSpec): Promise<void> {
+    return this.#advance(token, host);
+  }
+
   /**
-   * The host has got to this stage, as we saw or it says. The first look at its kernel opens the attempt.
-   * What is not further than what is known is no news.
+   * The host has got to this stage, as we saw or it says. Each is news once, also when it comes late; only what is
+   * further than all before moves the host on.
    */
-  async reach(token: string, host: HostSpec, stage: Stage, message?: string): Promise<void> {
-    const now = this.#options.now();
-    await this.#options.events.transact(async (db) => {
-      const row = await findAttempt(db, token);
-      if (row === undefined || row.closed_at !== null) return [];
-      const events: NewEvent[] = [];
-      const changes: Parameters<typeof updateHostRow>[2] = { last_seen: now };
-      if (row.opened_at === null) {
-        await updateAttempt(db, token, { opened_at: now });
-        events.push({
-          kind: 'boot.attempt-opened',
-          host: row.host,
-          attempt: attemptId(token),
-          data: { action: fromRow(row).offer.action, image: fromRow(row).offer.image },
-        });
-        const failed = await this.#closeOlder(db, row, now, events);
-        const previous = await findHostRow(db, row.host);
-        changes.failures = failed ? (previous?.failures ?? 0) + 1 : 0;
-      }
-      if (!isFurther(stage, row.stage as Stage)) return events;
-      await updateAttempt(db, token, { stage, stage_at: now });
-      events.push({
-        kind: 'boot.stage',
-        host: row.host,
-        attempt: attemptId(token),
-        data: { stage, ...(message === undefined ? {} : { message }) },
-      });
-      Object.assign(changes, { state: stateAt(stage, row.action), state_since: now });
-      if (factsOf(stage).success) changes.failures = 0;
-      if (stage === 'installed') Object.assign(changes, { installed_at: now, reinstall_at: null });
-      await updateHostRow(db, row.host, changes, { state: initialState(host), now });
-      return events;
-    });
+  reach(token: string, host: HostSpec, stage: Stage, details: StageDetails = {}): Promise<void> {
+    return this.#advance(token, host, { stage, details });
   }
 
   /** What is known about a host, as `decide` wants it. */
@@ -133,32 +122,118 @@ export class Attempts {
     return toRecord(row, open);
   }
 
+  async #advance(
+    token: string,
+    host: HostSpec,
+    reached?: { stage: Stage; details: StageDetails },
+  ): Promise<void> {
+    const now = this.#options.now();
+    await this.#options.events.transact(async (db) => {
+      const row = await findAttempt(db, token);
+      if (row === undefined || row.closed_at !== null) return [];
+      const before = await findHostRow(db, row.host);
+      const changes: HostChanges = { last_seen: now };
+      const events: NewEvent[] = [];
+      if (row.opened_at === null) events.push(...(await this.#open(db, row, before, changes, now)));
+      if (reached !== undefined) events.push(...(await this.#note(db, row, reached, changes, now)));
+      // A held host stays held, whatever it does meanwhile.
+      if (changes.state === undefined || changes.state === before?.state || before?.hold_reason) {
+        delete changes.state;
+      } else {
+        changes.state_since = now;
+      }
+      await updateHostRow(db, row.host, changes, { state: initialState(host), now });
+      return events;
+    });
+  }
+
+  async #open(
+    db: Db,
+    row: AttemptRow,
+    before: HostRow | undefined,
+    changes: HostChanges,
+    now: number,
+  ): Promise<NewEvent[]> {
+    const { offer } = fromRow(row);
+    await updateAttempt(db, row.token, { opened_at: now, stage_at: now });
+    const closed = await this.#closeOlder(db, row, now);
+    changes.failures = closed.failed ? (before?.failures ?? 0) + 1 : 0;
+    changes.state = stateAt('menu', row.action);
+    const opened: NewEvent = {
+      kind: 'boot.attempt-opened',
+      host: row.host,
+      attempt: attemptId(row.token),
+      data: { action: offer.action, image: offer.image },
+    };
+    return [opened, ...closed.events];
+  }
+
+  async #note(
+    db: Db,
+    row: AttemptRow,
+    { stage, details }: { stage: Stage; details: StageDetails },
+    changes: HostChanges,
+    now: number,
+  ): Promise<NewEvent[]> {
+    const seen = JSON.parse(row.seen) as Stage[];
+    const moves = isFurther(stage, row.stage as Stage);
+    // Failing again, after something else went well, is news once more.
+    if (stage === 'failed' ? !moves : seen.includes(stage)) return [];
+    await updateAttempt(db, row.token, {
+      seen: JSON.stringify([...new Set([...seen, stage])]),
+      ...(moves ? { stage, stage_at: now, overdue_at: null } : {}),
+    });
+    if (moves) {
+      changes.state = stateAt(stage, row.action);
+      const { success, works } = factsOf(stage);
+      if (success) changes.failures = 0;
+      if (works) changes.ever_ready = 1;
+      if (stage === 'installed') Object.assign(changes, { installed_at: now, reinstall_at: null });
+    }
+    const { message, bytes, of } = details;
+    const data = {
+      stage,
+      ...(message === undefined ? {} : { message }),
+      ...(bytes === undefined || of === undefined ? {} : { bytes, of }),
+    };
+    return [{ kind: 'boot.stage', host: row.host, attempt: attemptId(row.token), data }];
+  }
+
   async #pending(db: Db, host: string): Promise<AttemptRow | undefined> {
     return (await liveAttempts(db, host)).find((attempt) => attempt.opened_at === null);
   }
 
-  /** True when the one before got nowhere. */
-  async #closeOlder(db: Db, opened: AttemptRow, now: number, events: NewEvent[]): Promise<boolean> {
-    let failed = false;
+  /** `failed`: the one before got nowhere. */
+  async #closeOlder(
+    db: Db,
+    opened: AttemptRow,
+    now: number,
+  ): Promise<{ failed: boolean; events: NewEvent[] }> {
+    const result = { failed: false, events: [] as NewEvent[] };
     for (const older of await liveAttempts(db, opened.host)) {
       if (older.token === opened.token || older.opened_at === null) continue;
-      const outcome = factsOf(older.stage as Stage).success ? 'done' : `given up after ${older.stage}`;
-      failed ||= !factsOf(older.stage as Stage).success;
+      const outcome = gotThere(older) ? 'done' : `given up after ${older.stage}`;
+      result.failed ||= !gotThere(older);
       await updateAttempt(db, older.token, { closed_at: now, outcome });
-      events.push({
+      result.events.push({
         kind: 'boot.attempt-closed',
         host: older.host,
         attempt: attemptId(older.token),
         data: { outcome },
       });
     }
-    return failed;
+    return result;
   }
+}
+
+/** Something may have failed afterwards, such as kubeadm: that is no fault of the boot. */
+function gotThere({ seen, stage }: AttemptRow): boolean {
+  return [...(JSON.parse(seen) as Stage[]), stage as Stage].some((each) => factsOf(each).success);
 }
 
 /** An attempt that is open and has not got anywhere counts, if its host asks for a menu again: it has started anew. */
 function toRecord(row: HostRow | undefined, open: AttemptRow | undefined): HostRecord {
-  const isStuck = open !== undefined && !factsOf(open.stage as Stage).success;
+  const isStuck = open !== undefined && !gotThere(open);
   const record: HostRecord = {
     everReady: row?.ever_ready === 1,
     failures: (row?.failures ?? 0) + (isStuck ? 1 : 0),

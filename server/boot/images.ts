@@ -7,17 +7,29 @@ import type { HostSpec } from '../inventory/model.ts';
 export const KERNEL = 'flatcar_production_pxe.vmlinuz';
 export const INITRD = 'flatcar_production_pxe_image.cpio.gz';
 
+/** Bytes of the files that a machine boots from. */
+export interface ImageSizes {
+  kernel: number;
+  initrd: number;
+}
+
 /** Where a host's image is below `assets/`. */
 export function imageOf({ os: { os, channel, arch, version } }: HostSpec): string {
   return join(os, channel, flatcarBoard(arch), version);
 }
 
-/** Why an image can't be served, or `undefined`. */
-export async function imageFault(assetsDir: string, image: string): Promise<string | undefined> {
+/** What there is of an image, or why it can't be served. */
+export async function inspectImage(
+  assetsDir: string,
+  image: string,
+): Promise<{ sizes: ImageSizes } | { fault: string }> {
+  const sizes: number[] = [];
   for (const file of [KERNEL, INITRD]) {
     const found = await stat(join(assetsDir, image, file)).catch(() => undefined);
-    if (found === undefined || !found.isFile()) return `the image ${image} is not there (${file})`;
-    if (found.size === 0) return `${image}/${file} is empty`;
+    if (found === undefined || !found.isFile()) return { fault: `the image ${image} is not there (${file})` };
+    if (found.size === 0) return { fault: `${image}/${file} is empty` };
+    sizes.push(found.size);
   }
-  return undefined;
+  const [kernel = 0, initrd = 0] = sizes;
+  return { sizes: { kernel, initrd } };
 }

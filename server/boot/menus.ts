@@ -34,7 +34,7 @@ export class Menus {
       return tidy(this.#load(file)(viewOf(input)));
     } catch (error) {
       if (error instanceof RailheadError) throw error;
-      throw new RailheadError('RH_TEMPLATE_FAILED', `${file}: ${(error as Error).message}`, { cause: error });
+      throw new RailheadError('RH_TEMPLATE_FAILED', `${file}${placeOf(error)}`, { cause: error });
     }
   }
 
@@ -113,6 +113,16 @@ function oneLine(text: string): string {
     'RH_TEMPLATE_FAILED',
     `A value for a menu has control characters: ${JSON.stringify(text)}`,
   );
+}
+
+/** Where Handlebars stumbled, as `:line:col: why`. It tells the place in the text, in one of two ways. */
+function placeOf(error: unknown): string {
+  const message = (error as Error).message.replaceAll(/\s*\n\s*/g, ' ');
+  const [, why, line, column] = /^(.*) - (\d+):(\d+)$/.exec(message) ?? [];
+  const said = why?.replace(/ not defined in .*$/, ' is not among the values that a menu is given');
+  if (line !== undefined) return `:${line}:${Number(column) + 1}: ${said}`;
+  const parse = /^Parse error on line (\d+): (.*)$/.exec(message);
+  return parse === null ? `: ${message}` : `:${parse[1]}: ${parse[2]}`;
 }
 
 /** Without the empty lines that conditions leave behind. */

@@ -12,9 +12,22 @@ export interface Observation {
   lastSeen: number | null;
   /** The last stage of the boot that is under way. */
   stage: Stage | null;
-  /** What it waits for longer than it should, in words; null when all goes well. */
+  /** What its boot waits for, and since when; null when none is under way. */
+  waiting: Waiting | null;
+  /** The same in words, if it is longer than it should be; null when all goes well. */
   overdue: string | null;
   hold: string | null;
+}
+
+export interface Waiting {
+  /** After which stage. */
+  stage: Stage;
+  for: string;
+  since: number;
+  seconds: number;
+  /** Seconds that it may take. */
+  deadline: number;
+  isLate: boolean;
 }
 
 /** For one host. */
@@ -37,20 +50,27 @@ function toObservation(
   now: number,
 ): Observation {
   const stage = (open?.stage ?? null) as Stage | null;
+  const waiting = open === undefined ? null : waitingOf(open, now);
   return {
     state: (row?.state as HostState | undefined) ?? initialState(host),
     since: row?.state_since ?? null,
     lastSeen: row?.last_seen ?? null,
     stage,
-    overdue: open === undefined ? null : overdue(open, now),
+    waiting,
+    overdue: waiting?.isLate ? describeWaiting(waiting) : null,
     hold: row?.hold_reason ?? null,
   };
 }
 
-/** "Waiting for X since T", once that is longer than it should take. */
-function overdue({ stage, stage_at: since }: AttemptRow, now: number): string | null {
-  const facts = factsOf(stage as Stage);
+/** What an open attempt waits for: nothing, once it has got where it should or a person is needed. */
+export function waitingOf({ stage, stage_at: since }: AttemptRow, now: number): Waiting | null {
+  const { success, deadline, next } = factsOf(stage as Stage);
+  if (success || stage === 'failed') return null;
   const seconds = Math.round((now - since) / 1000);
-  if (facts.success || stage === 'failed' || seconds <= facts.deadline) return null;
-  return `nothing heard since ${stage}, ${seconds} s ago (expected within ${facts.deadline} s)`;
+  return { stage: stage as Stage, for: next, since, seconds, deadline, isLate: seconds > deadline };
+}
+
+export function describeWaiting({ for: what, since, deadline, seconds }: Waiting): string {
+  const start = new Date(since).toISOString().slice(0, 19);
+  return `waiting for ${what} since ${start}Z (${seconds} s; expected within ${deadline} s)`;
 }

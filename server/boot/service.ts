@@ -7,10 +7,11 @@ import { initialState } from '../lifecycle/host-state.ts';
 import { updateHostRow } from '../store/hosts.ts';
 import { recordSighting } from '../store/sightings.ts';
 import type { Store } from '../store/store.ts';
-import { type Attempt, Attempts, type Offer } from './attempts.ts';
+import { type Attempt, Attempts, type Offer, type StageDetails } from './attempts.ts';
 import { type Decision, decide } from './decide.ts';
 import { type Claim, type Identified, type Identity, identify } from './identify.ts';
-import { INITRD, imageFault, imageOf } from './images.ts';
+import { type ImageSizes, INITRD, imageOf, inspectImage } from './images.ts';
+import { LoaderLoops } from './loader-loop.ts';
 import { type MenuInput, type MenuKind, Menus } from './menus.ts';
 import type { Stage } from './stages.ts';
 
@@ -35,6 +36,14 @@ export interface Menu {
   why: string;
 }
 
+/** A decision, and the image that it is about. */
+interface Considered {
+  decision: Decision;
+  sizes: ImageSizes;
+}
+
+const NO_SIZES: ImageSizes = { kernel: 0, initrd: 0 };
+
 /** As long as a real one, and no real one has dots. */
 const PREVIEW_TOKEN = '.'.repeat(22);
 
@@ -43,11 +52,13 @@ export class BootService {
   readonly attempts: Attempts;
   readonly #options: BootOptions;
   readonly #menus: Menus;
+  readonly #loops: LoaderLoops;
 
   constructor(options: BootOptions) {
     this.#options = options;
     this.attempts = new Attempts(options);
     this.#menus = new Menus(options.templatesDir);
+    this.#loops = new LoaderLoops(options.now);
   }
 
   /** What a machine gets. Asking changes nothing but when it was last seen: curl and strangers do no harm. */
@@ -69,16 +80,14 @@ export class BootService {
 
   /** What a host would get now, without being offered it. */
   async decide(host: HostSpec): Promise<Decision> {
-    const { assetsDir, maxFailures, now } = this.#options;
-    const record = await this.attempts.recordOf(host.name);
-    const unservable = await imageFault(assetsDir, imageOf(host));
-    return decide({ host, record, unservable, maxFailures, now: now() });
+    return (await this.#consider(host)).decision;
   }
 
   /** The menu that a host would get, for people: with a token that opens nothing. */
   async preview(kind: MenuKind, host: HostSpec): Promise<string> {
-    const decision = await this.decide(host);
-    const what = await this.#whatFor(decision, host, {}, async () => PREVIEW_TOKEN);
+    const considered = await this.#consider(host);
+    const { decision } = considered;
+    const what = await this.#whatFor(considered, host, {}, async () => PREVIEW_TOKEN);
     return this.#render(kind, host, { title: `${host.name}: ${decision.why}`, what });
   }
 
@@ -89,13 +98,38 @@ export class BootService {
     return attempt === undefined || host === undefined ? undefined : { attempt, host };
   }
 
-  reach(token: string, host: HostSpec, stage: Stage, message?: string): Promise<void> {
-    return this.attempts.reach(token, host, stage, message);
+  reach(token: string, host: HostSpec, stage: Stage, details?: StageDetails): Promise<void> {
+    return this.attempts.reach(token, host, stage, details);
+  }
+
+  /** A boot loader went to this address. */
+  noteLoader(address: string, file: string, isIpxe = false): void {
+    const loop = this.#loops.sent(address, file, isIpxe);
+    const host = this.#options.inventory().hostByIp(address)?.name;
+    if (loop !== undefined)
+      this.#tell(address, `loop ${file}`, host === undefined ? loop : { ...loop, host });
+  }
+
+  /** A file that was promised to a host can't be sent. */
+  noteRefusedImage(host: HostSpec, file: string, reason: string): void {
+    this.#tell(host.name, `image ${file} ${reason}`, {
+      kind: 'boot.image-refused',
+      host: host.name,
+      data: { file, reason },
+    });
+  }
+
+  async #consider(host: HostSpec): Promise<Considered> {
+    const { assetsDir, maxFailures, now } = this.#options;
+    const record = await this.attempts.recordOf(host.name);
+    const image = await inspectImage(assetsDir, imageOf(host));
+    const [unservable, sizes] = 'fault' in image ? [image.fault, NO_SIZES] : [undefined, image.sizes];
+    return { decision: decide({ host, record, unservable, maxFailures, now: now() }), sizes };
   }
 
   async #menuOfHost(kind: MenuKind, host: HostSpec, identity: Identity): Promise<Menu> {
-    const decision = await this.decide(host);
-    const { action, why } = decision;
+    const considered = await this.#consider(host);
+    const { action, why } = considered.decision;
     await this.#saw(host);
     if (action === 'hold')
       this.#tell(host.name, `hold ${why}`, { kind: 'boot.held', host: host.name, data: { reason: why } });
@@ -107,13 +141,13 @@ export class BootService {
       });
     }
     const title = `${host.name}: ${why}`;
-    const what = await this.#whatFor(decision, host, identity, (offer) => this.attempts.offer(host, offer));
+    const what = await this.#whatFor(considered, host, identity, (offer) => this.attempts.offer(host, offer));
     const body = await this.#render(kind, host, { title, what });
     return { body, host: host.name, decision: action, why };
   }
 
   async #whatFor(
-    decision: Decision,
+    { decision, sizes }: Considered,
     host: HostSpec,
     identity: Identity,
     tokenFor: (offer: Offer) => Promise<string>,
@@ -125,6 +159,7 @@ export class BootService {
         const offer: Offer = {
           action: decision.action,
           image: imageOf(host),
+          sizes,
           kernelArguments: host.kernelArguments,
         };
         const token = await tokenFor(offer);

@@ -7,31 +7,84 @@ import type { HostState } from '../lifecycle/host-state.ts';
 interface StageFacts {
   source: 'served' | 'reported';
   state: HostState;
-  /** Seconds until something further must be heard. */
+  /** What is waited for next, in words. */
+  next: string;
+  /** Seconds until that must be heard of. */
   deadline: number;
   /** The attempt has reached what it was made for. */
   success?: true;
+  /** The host works: from now on it is never given up because of a bad network. */
+  works?: true;
 }
 
+const reporting = {
+  source: 'reported',
+  state: 'netbooting',
+  next: 'its next report',
+  deadline: 300,
+} as const;
+
 export const STAGES = {
-  menu: { source: 'served', state: 'netbooting', deadline: 120 },
-  'kernel-sent': { source: 'served', state: 'netbooting', deadline: 300 },
-  'initrd-sent': { source: 'served', state: 'netbooting', deadline: 300 },
-  'pointer-sent': { source: 'served', state: 'netbooting', deadline: 300 },
-  'config-sent': { source: 'served', state: 'netbooting', deadline: 600 },
-  kernel: { source: 'reported', state: 'netbooting', deadline: 300 },
-  initramfs: { source: 'reported', state: 'netbooting', deadline: 300 },
-  'dracut-hooks': { source: 'reported', state: 'netbooting', deadline: 300 },
-  'ostree-prepare-root': { source: 'reported', state: 'netbooting', deadline: 300 },
-  'switch-root': { source: 'reported', state: 'netbooting', deadline: 300 },
-  init: { source: 'reported', state: 'netbooting', deadline: 300 },
-  'ignition-done': { source: 'reported', state: 'netbooting', deadline: 900 },
-  'boot-complete': { source: 'reported', state: 'booted', deadline: 1800, success: true },
-  installed: { source: 'reported', state: 'installing', deadline: 900, success: true },
-  'sysext-merged': { source: 'reported', state: 'initialized', deadline: 1800, success: true },
-  provisioned: { source: 'reported', state: 'initialized', deadline: 1800, success: true },
-  'kubeadm-done': { source: 'reported', state: 'joined', deadline: 1800, success: true },
-  failed: { source: 'reported', state: 'failed', deadline: 0 },
+  menu: { source: 'served', state: 'netbooting', next: 'its kernel to be fetched', deadline: 120 },
+  'kernel-sent': { source: 'served', state: 'netbooting', next: 'its initrd to be fetched', deadline: 300 },
+  'initrd-sent': {
+    source: 'served',
+    state: 'netbooting',
+    next: 'it to ask for its configuration',
+    deadline: 300,
+  },
+  'pointer-sent': {
+    source: 'served',
+    state: 'netbooting',
+    next: 'it to fetch its configuration',
+    deadline: 300,
+  },
+  'config-sent': { source: 'served', state: 'netbooting', next: 'its first report', deadline: 600 },
+  kernel: reporting,
+  initramfs: reporting,
+  'dracut-hooks': reporting,
+  'ostree-prepare-root': reporting,
+  'switch-root': reporting,
+  init: reporting,
+  'ignition-done': { ...reporting, next: 'the system to be up', deadline: 900 },
+  'boot-complete': {
+    ...reporting,
+    state: 'booted',
+    next: 'it to be provisioned',
+    deadline: 1800,
+    success: true,
+  },
+  installed: {
+    ...reporting,
+    state: 'installing',
+    next: 'its first boot from disk',
+    deadline: 900,
+    success: true,
+  },
+  'sysext-merged': {
+    ...reporting,
+    state: 'initialized',
+    next: 'it to be provisioned',
+    deadline: 1800,
+    success: true,
+  },
+  provisioned: {
+    ...reporting,
+    state: 'initialized',
+    next: 'it to join its cluster',
+    deadline: 1800,
+    success: true,
+    works: true,
+  },
+  'kubeadm-done': {
+    ...reporting,
+    state: 'joined',
+    next: 'its node to be ready',
+    deadline: 1800,
+    success: true,
+    works: true,
+  },
+  failed: { ...reporting, state: 'failed', next: 'a person', deadline: 0 },
 } as const satisfies Record<string, StageFacts>;
 
 export type Stage = keyof typeof STAGES;
@@ -43,9 +96,10 @@ export function factsOf(stage: Stage): StageFacts {
   return STAGES[stage];
 }
 
-/** Late and repeated reports tell nothing new; a failure always does. */
+/** A failure is always further, and whatever comes after it is further again: what failed was tried anew. */
 export function isFurther(stage: Stage, than: Stage): boolean {
-  return stage === 'failed' ? than !== 'failed' : ORDER.indexOf(stage) > ORDER.indexOf(than);
+  if (stage === than) return false;
+  return than === 'failed' || ORDER.indexOf(stage) > ORDER.indexOf(than);
 }
 
 /** What a host is in between the installer's start and its report is known by the action, not by the stage alone. */

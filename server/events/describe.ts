@@ -38,8 +38,15 @@ export function describeEvent(event: Event): string {
       return `Booting ${event.data.image} (${event.data.action})`;
     case 'boot.attempt-closed':
       return `Boot ended: ${event.data.outcome}`;
-    case 'boot.stage':
-      return `Stage ${event.data.stage}${event.data.message === undefined ? '' : `: ${event.data.message}`}`;
+    case 'boot.stage': {
+      const { stage, message, bytes, of } = event.data;
+      const size = bytes === undefined ? '' : `, ${bytes === of ? bytes : `${bytes} of ${of}`} bytes`;
+      return `Stage ${stage}${size}${message === undefined ? '' : `: ${message}`}`;
+    }
+    case 'boot.overdue':
+      return `Late: waiting for ${event.data.waitingFor} since ${event.data.seconds} s, after ${event.data.stage}`;
+    case 'boot.image-refused':
+      return `${event.data.file} was not sent: ${event.data.reason}`;
     case 'boot.unknown': {
       const { mac, uuid, serial, vendor, address } = event.data;
       const facts = [mac, uuid, serial, vendor, address].filter((fact) => fact !== undefined);

@@ -63,7 +63,17 @@ export const EVENT_KINDS = {
   /** A machine fetched its kernel: a boot is under way. */
   'boot.attempt-opened': Type.Object({ action: Type.Enum(['install', 'run']), image: Type.String() }),
   'boot.attempt-closed': Type.Object({ outcome: Type.String() }),
-  'boot.stage': Type.Object({ stage: Type.String(), message: Type.Optional(Type.String()) }),
+  'boot.stage': Type.Object({
+    stage: Type.String(),
+    message: Type.Optional(Type.String()),
+    /** For files: how many bytes went to the host, and how many the file has. */
+    bytes: Type.Optional(Type.Integer()),
+    of: Type.Optional(Type.Integer()),
+  }),
+  /** A boot is silent for longer than it should be. */
+  'boot.overdue': Type.Object({ stage: Type.String(), waitingFor: Type.String(), seconds: Type.Integer() }),
+  /** A file of the image is gone, or no longer what was offered: it is not sent. */
+  'boot.image-refused': Type.Object({ file: Type.String(), reason: Type.String() }),
   /** A machine that is not in the inventory asked for a menu. */
   'boot.unknown': Type.Object({
     mac: Type.Optional(Type.String()),

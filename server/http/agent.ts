@@ -26,7 +26,7 @@ export const agentRoutes =
           throw new RailheadError('RH_UNAUTHENTICATED', 'This needs the token of a boot that is under way.');
         }
         const { stage, message } = request.body;
-        await context.boot.reach(found.attempt.token, found.host, stage as Stage, message);
+        await context.boot.reach(found.attempt.token, found.host, stage as Stage, { message });
         return { ok: true };
       },
     );

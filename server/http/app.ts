@@ -7,8 +7,10 @@ import { eventsApi } from './api/events.ts';
 import { hostsApi } from './api/hosts.ts';
 import { inventoryApi } from './api/inventory.ts';
 import { machinesApi } from './api/machines.ts';
+import { simulationApi } from './api/simulation.ts';
 import { transfersApi } from './api/transfers.ts';
 import { API_HEADER, API_VERSION } from './api-header.ts';
+import { assetRoutes } from './assets.ts';
 import { bootRoutes } from './boot.ts';
 import type { HttpContext } from './context.ts';
 import { answerError, answerErrors, answerUnreadable } from './errors.ts';
@@ -51,9 +53,11 @@ export function buildHttpApp({ context, logger, tls }: HttpAppOptions): FastifyI
     pages,
     inventoryApi,
     bootRoutes,
+    assetRoutes,
     agentRoutes,
     hostsApi,
     machinesApi,
+    simulationApi,
     transfersApi,
     eventsApi,
   ])

@@ -1,9 +1,13 @@
 import { join } from 'node:path';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
+import type { Attempt } from '../boot/attempts.ts';
 import { INITRD, KERNEL } from '../boot/images.ts';
 import { ipxeStart } from '../boot/ipxe-start.ts';
-import { RailheadError } from '../errors.ts';
+import type { Stage } from '../boot/stages.ts';
+import { RailheadError, toRailheadError } from '../errors.ts';
+import type { HostSpec } from '../inventory/model.ts';
 import { PUBLIC } from './access.ts';
 import type { HttpContext } from './context.ts';
 
@@ -47,6 +51,9 @@ export const bootRoutes =
       if (path.split('/').some((part) => part.startsWith('.'))) {
         throw new RailheadError('RH_NOT_FOUND', `There is no boot loader ${path}.`);
       }
+      const address = request.socket.remoteAddress ?? '';
+      const isIpxe = /^iPXE\//.test(request.headers['user-agent'] ?? '');
+      boot.noteLoader(address, path, isIpxe);
       return context.files.send(request, reply, { root: context.bootDir, path });
     });
 
@@ -59,11 +66,37 @@ export const bootRoutes =
       );
     };
 
+    /** One file of the image that was offered, exactly as it was offered: never half, never another. */
+    const sendImage = async (
+      request: FastifyRequest,
+      reply: FastifyReply,
+      { attempt, host }: { attempt: Attempt; host: HostSpec },
+      { name, size, stage }: { name: string; size: number; stage: Stage },
+    ): Promise<void> => {
+      const file = { root: context.assetsDir, path: join(attempt.offer.image, name) };
+      const counter = context.progress.begin(host.name, name);
+      try {
+        await context.files.send(request, reply, file, {
+          mustBe: { size },
+          onSize: counter.onSize,
+          onBytes: counter.onBytes,
+          onEnd: (whole) => {
+            counter.onEnd(whole);
+            const details = { bytes: counter.bytes, of: size };
+            if (whole) void boot.reach(attempt.token, host, stage, details).catch(() => {});
+          },
+        });
+      } catch (error) {
+        boot.noteRefusedImage(host, name, toRailheadError(error).message);
+        throw error;
+      }
+    };
+
     app.get('/boot/:token/kernel', { config: PUBLIC, schema: { params: Token } }, async (request, reply) => {
-      const { attempt, host } = await attemptOf(request.params.token);
-      if (request.method === 'GET') await boot.reach(attempt.token, host, 'kernel-sent');
-      const file = { root: context.assetsDir, path: join(attempt.offer.image, KERNEL) };
-      return context.files.send(request, reply, file, context.progress.of(host.name, KERNEL));
+      const found = await attemptOf(request.params.token);
+      if (request.method === 'GET') await boot.attempts.open(found.attempt.token, found.host);
+      const { kernel: size } = found.attempt.offer.sizes;
+      return sendImage(request, reply, found, { name: KERNEL, size, stage: 'kernel-sent' });
     });
 
     const Initrd = Type.Object({ token: Token.properties.token, file: Type.Literal(INITRD) });
@@ -71,16 +104,9 @@ export const bootRoutes =
       '/boot/:token/initrd/:file',
       { config: PUBLIC, schema: { params: Initrd } },
       async (request, reply) => {
-        const { attempt, host } = await attemptOf(request.params.token);
-        const file = { root: context.assetsDir, path: join(attempt.offer.image, INITRD) };
-        const progress = context.progress.of(host.name, INITRD);
-        return context.files.send(request, reply, file, {
-          ...progress,
-          onEnd: (whole) => {
-            progress.onEnd(whole);
-            if (whole) void boot.reach(attempt.token, host, 'initrd-sent').catch(() => {});
-          },
-        });
+        const found = await attemptOf(request.params.token);
+        const { initrd: size } = found.attempt.offer.sizes;
+        return sendImage(request, reply, found, { name: INITRD, size, stage: 'initrd-sent' });
       },
     );
 

@@ -15,6 +15,8 @@ export interface HttpContext {
   startedAt: number;
   store: Store;
   advertise: () => Advertised;
+  /** Where it really listens. */
+  ports: () => { http: number; https: number; tftp: number };
   /** What the appliance lacks to do its work, and how to get it. */
   missing: () => Promise<Missing[]>;
   events: EventLog;

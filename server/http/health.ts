@@ -11,6 +11,7 @@ export const health =
       version: context.version,
       startedAt: new Date(context.startedAt).toISOString(),
       advertise: context.advertise(),
+      ports: context.ports(),
     }));
     app.get('/readyz', { config: PUBLIC }, async (_request, reply) => {
       const readiness = context.readiness();

@@ -47,15 +47,24 @@ export const pages =
 
     app.get<{ Params: { host: string } }>('/hosts/:host', { config: PUBLIC }, async (request, reply) => {
       const host = findHost(context.inventory.index, request.params.host);
-      const [observed, decision, events, pxelinux, ipxe] = await Promise.all([
+      const [observed, decision, events, pxelinux, ipxe, grub] = await Promise.all([
         observeHost(db, host, Date.now()),
         context.boot.decide(host),
         context.events.list({ host: host.name, limit: 200 }),
         context.boot.preview('pxelinux', host),
         context.boot.preview('ipxe', host),
+        context.boot.preview('grub', host),
       ]);
       const { version } = context;
-      const view = hostView({ version, host, observed, decision, menus: { pxelinux, ipxe }, events });
+      const view = hostView({
+        version,
+        host,
+        observed,
+        decision,
+        menus: { pxelinux, ipxe, grub },
+        progress: context.progress.get(host.name),
+        events,
+      });
       return html(reply, renderHost(view));
     });
 

@@ -2,6 +2,8 @@
 export interface Progress {
   file: string;
   bytes: number;
+  /** All of it; 0 when that is not known. */
+  size: number;
   startedAt: number;
 }
 
@@ -14,10 +16,17 @@ export class ProgressBook {
     this.#now = now;
   }
 
-  of(host: string, file: string): { onBytes: (count: number) => void; onEnd: (whole: boolean) => void } {
-    const progress: Progress = { file, bytes: 0, startedAt: this.#now() };
+  /** Begins to count; the newest download of a host is the one that is shown. */
+  begin(host: string, file: string): Counter {
+    const progress: Progress = { file, bytes: 0, size: 0, startedAt: this.#now() };
     this.#byHost.set(host, progress);
     return {
+      get bytes() {
+        return progress.bytes;
+      },
+      onSize: (size) => {
+        progress.size = size;
+      },
       onBytes: (count) => {
         progress.bytes += count;
       },
@@ -30,4 +39,11 @@ export class ProgressBook {
   get(host: string): Progress | undefined {
     return this.#byHost.get(host);
   }
+}
+
+export interface Counter {
+  readonly bytes: number;
+  onSize: (size: number) => void;
+  onBytes: (count: number) => void;
+  onEnd: (whole: boolean) => void;
 }

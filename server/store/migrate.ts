@@ -3,6 +3,7 @@ import { type Migration, Migrator } from 'kysely/migration';
 import { RailheadError } from '../errors.ts';
 import { foundation } from './migrations/0001-foundation.ts';
 import { boot } from './migrations/0002-boot.ts';
+import { stages } from './migrations/0003-stages.ts';
 import { COLUMN_TYPES, type Dialect } from './migrations/columns.ts';
 import type { Database } from './schema.ts';
 
@@ -10,6 +11,7 @@ import type { Database } from './schema.ts';
 const MIGRATIONS = {
   '0001-foundation': foundation,
   '0002-boot': boot,
+  '0003-stages': stages,
 } as const;
 
 const NAMES = Object.keys(MIGRATIONS);

@@ -61,8 +61,13 @@ export interface AttemptsTable {
   offer: string;
   created_at: number;
   opened_at: number | null;
+  /** The furthest stage. */
   stage: string;
   stage_at: number;
+  /** Every stage that was seen, as a JSON list. */
+  seen: string;
+  /** When it was found to be late. */
+  overdue_at: number | null;
   closed_at: number | null;
   outcome: string | null;
 }

@@ -18,6 +18,8 @@ export interface TftpOptions {
   maxTransfers: number;
   maxPerClient: number;
   bootDir: string;
+  /** A file went to a client as a whole. */
+  onSent?: (address: string, file: string) => void;
   /** Files that are made on request; they come before those of the folder. */
   virtualFiles: readonly Resolver[];
   events: EventLog;
@@ -106,6 +108,7 @@ export class TftpService {
     ending,
   }: TransferRecord): void {
     const { result, reason } = ending!;
+    if (result === 'done') this.#options.onSent?.(address, file);
     this.#append(address, file, {
       kind: 'tftp.transfer',
       data: {

@@ -24,6 +24,8 @@ function isBad(event: Event): boolean {
     case 'boot.ambiguous':
     case 'boot.held':
     case 'boot.loader-loop':
+    case 'boot.overdue':
+    case 'boot.image-refused':
     case 'boot.menu-failed':
       return true;
     default:

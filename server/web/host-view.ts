@@ -1,8 +1,9 @@
 import type { Decision } from '../boot/decide.ts';
-import type { Observation } from '../boot/observe.ts';
+import { describeWaiting, type Observation } from '../boot/observe.ts';
 import type { Event } from '../events/kinds.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { eventRow } from './event-row.ts';
+import { downloadOf } from './status-view.ts';
 
 export interface HostPageInput {
   version: string;
@@ -10,11 +11,14 @@ export interface HostPageInput {
   observed: Observation;
   decision: Decision;
   menus: Record<string, string>;
+  /** What is on its way to it over HTTP. */
+  progress: Parameters<typeof downloadOf>[0] | undefined;
   events: Event[];
 }
 
 /** One host: what it is, what it would get now, and everything that happened to it. Pure. */
-export function hostView({ version, host, observed, decision, menus, events }: HostPageInput) {
+export function hostView(input: HostPageInput) {
+  const { version, host, observed, decision, menus, progress, events } = input;
   const { os, channel, version: osVersion, arch, install } = host.os;
   const facts: [string, string | undefined][] = [
     ['cluster', host.cluster],
@@ -32,6 +36,8 @@ export function hostView({ version, host, observed, decision, menus, events }: H
     state: observed.state,
     stage: observed.stage ?? '',
     overdue: observed.overdue ?? '',
+    waiting: observed.waiting === null || observed.waiting.isLate ? '' : describeWaiting(observed.waiting),
+    download: progress === undefined ? undefined : downloadOf(progress),
     hold: observed.hold ?? '',
     decision: `${decision.action}: ${decision.why}`,
     facts: facts.flatMap(([label, value]) => (value === undefined ? [] : [{ label, value }])),

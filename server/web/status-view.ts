@@ -16,12 +16,18 @@ export interface StatusInput {
   inventory: Pick<InventoryKeeper, 'index' | 'revision' | 'rejection' | 'warnings'>;
   /** What was seen of each host, in the order of the inventory. */
   observed: readonly Observed[];
-  /** What is on its way to a host over HTTP: bytes so far. */
-  progress: (host: string) => { file: string; bytes: number } | undefined;
+  /** What is on its way to a host over HTTP. */
+  progress: (host: string) => Download | undefined;
   advertise: Advertised;
   missing: Missing[];
   transfers: TransferStatus[];
   events: Event[];
+}
+
+interface Download {
+  file: string;
+  bytes: number;
+  size: number;
 }
 
 /** A page of thousands of rows helps nobody; the command line and the API have them all. */
@@ -52,7 +58,7 @@ export function statusView(input: StatusInput) {
       client: name,
       host: host ?? '–',
       file,
-      percent: size === 0 ? 100 : Math.floor((bytes / size) * 100),
+      percent: percentOf(bytes, size),
       retransmits,
     })),
     hosts: hosts.slice(0, HOSTS_SHOWN).map((host, at) => hostRow(host, observed[at], progress(host.name))),
@@ -62,11 +68,21 @@ export function statusView(input: StatusInput) {
   };
 }
 
-function hostRow(
-  host: HostSpec,
-  observed: Observed | undefined,
-  progress: { file: string; bytes: number } | undefined,
-) {
+/** How far a download is, for a bar and for those who read numbers. */
+export function downloadOf({ file, bytes, size }: Download) {
+  const megabytes = (count: number) => (count / 1e6).toFixed(1);
+  return {
+    file,
+    percent: percentOf(bytes, size),
+    amount: `${megabytes(bytes)} of ${megabytes(size)} MB`,
+  };
+}
+
+function percentOf(bytes: number, size: number): number {
+  return size === 0 ? 100 : Math.floor((bytes / size) * 100);
+}
+
+function hostRow(host: HostSpec, observed: Observed | undefined, progress: Download | undefined) {
   const summary: HostSummary = summariseHost(host, observed);
   return {
     ...summary,
@@ -75,6 +91,6 @@ function hostRow(
     macs: summary.macs.join(', '),
     stage: summary.stage ?? '',
     overdue: summary.overdue ?? '',
-    download: progress === undefined ? '' : `${progress.file} ${(progress.bytes / 1e6).toFixed(1)} MB`,
+    download: progress === undefined ? undefined : downloadOf(progress),
   };
 }

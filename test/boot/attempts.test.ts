@@ -2,11 +2,17 @@ import { expect, it, onTestFinished } from 'vitest';
 import { Attempts } from '../../server/boot/attempts.ts';
 import { observeHost } from '../../server/boot/observe.ts';
 import { giveOrder } from '../../server/boot/orders.ts';
+import { OverdueWatch } from '../../server/boot/overdue.ts';
 import { EventLog } from '../../server/events/log.ts';
 import { hostSpec } from '../support/hosts.ts';
 import { onEveryStore, type StoreKind } from '../support/stores.ts';
 
-const offer = { action: 'run' as const, image: 'flatcar/stable/amd64-usr/1.2.3', kernelArguments: [] };
+const offer = {
+  action: 'run' as const,
+  image: 'flatcar/stable/amd64-usr/1.2.3',
+  sizes: { kernel: 7, initrd: 11 },
+  kernelArguments: [],
+};
 
 async function world(kind: StoreKind) {
   const store = await kind.open();
@@ -54,7 +60,7 @@ onEveryStore('boot attempts', (kind) => {
     ]);
   });
 
-  it('stages come in order: late, repeated and impossible reports are no news', async () => {
+  it('each stage is told once, and late ones move nothing back; after a failure things may go on', async () => {
     const { attempts, host, boot, kinds } = await world(kind);
     const token = await boot();
     for (const stage of [
@@ -65,6 +71,8 @@ onEveryStore('boot attempts', (kind) => {
       'boot-complete',
       'failed',
       'failed',
+      'provisioned',
+      'failed',
     ] as const) {
       await attempts.reach(token, host, stage);
     }
@@ -72,8 +80,12 @@ onEveryStore('boot attempts', (kind) => {
       'kernel-sent',
       'initrd-sent',
       'boot-complete',
+      'initramfs',
+      'failed',
+      'provisioned',
       'failed',
     ]);
+    expect(await attempts.find(token)).toMatchObject({ stage: 'failed' });
     await attempts.reach('x'.repeat(22), host, 'boot-complete');
     expect(await attempts.find('../../etc/passwd')).toBeUndefined();
   });
@@ -126,7 +138,50 @@ onEveryStore('boot attempts', (kind) => {
     });
     pass(301);
     expect((await observeHost(store.db, host, now())).overdue).toBe(
-      'nothing heard since kernel-sent, 301 s ago (expected within 300 s)',
+      'waiting for its initrd to be fetched since 1970-01-01T00:16:40Z (301 s; expected within 300 s)',
     );
+  });
+
+  it('tells once of a boot that is late, and again after it has gone on', async () => {
+    const { store, events, attempts, host, boot, now, pass } = await world(kind);
+    const onFault = (error: unknown) => expect.unreachable(String(error));
+    const watch = new OverdueWatch({ store, events, now, onFault });
+    const late = async () =>
+      (await events.list({ limit: 100 })).flatMap((event) =>
+        event.kind === 'boot.overdue' ? [[event.host, event.data.stage, event.data.waitingFor]] : [],
+      );
+    const token = await boot();
+    await watch.look();
+    expect(await late()).toEqual([]);
+    pass(301);
+    await watch.look();
+    await watch.look();
+    expect(await late()).toEqual([['n1', 'kernel-sent', 'its initrd to be fetched']]);
+    await attempts.reach(token, host, 'initrd-sent');
+    pass(400);
+    await watch.look();
+    expect((await late()).length).toBe(2);
+    await attempts.reach(token, host, 'boot-complete');
+    pass(100_000);
+    await watch.look();
+    expect((await late()).length).toBe(2);
+  });
+
+  it('a held host stays held whatever it reports, and one that has worked is known as such', async () => {
+    const { attempts, events, host, store, boot, now } = await world(kind);
+    const token = await boot();
+    await giveOrder(events, host, { order: 'hold', reason: 'smoke' }, now());
+    await attempts.reach(token, host, 'provisioned');
+    expect(await observeHost(store.db, host, now())).toMatchObject({ state: 'quarantined', hold: 'smoke' });
+    expect(await attempts.recordOf('n1')).toMatchObject({ everReady: true, failures: 0 });
+  });
+
+  it('fetching begins a boot, but only the whole kernel is a stage', async () => {
+    const { attempts, host, store, kinds, now } = await world(kind);
+    const token = await attempts.offer(host, offer);
+    await attempts.open(token, host);
+    await attempts.open(token, host);
+    expect(await kinds()).toEqual([['boot.attempt-opened', 'run']]);
+    expect(await observeHost(store.db, host, now())).toMatchObject({ state: 'netbooting', stage: 'menu' });
   });
 });

@@ -95,6 +95,6 @@ describe('what must not reach a boot loader', () => {
     const dir = await tempFolder();
     await mkdir(join(dir, 'menus'));
     await writeFile(join(dir, 'menus', 'ipxe.hbs'), '#!ipxe\n{{nonsense}}\n');
-    expect(() => new Menus(dir).render('ipxe', boots)).toThrow(/ipxe\.hbs: "nonsense" not defined/);
+    expect(() => new Menus(dir).render('ipxe', boots)).toThrow(/ipxe\.hbs:2:3: "nonsense" is not/);
   });
 });

@@ -1,13 +1,16 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { INITRD, imageOf, KERNEL } from '../../server/boot/images.ts';
+import { BootService } from '../../server/boot/service.ts';
 import { buildHttpApp } from '../../server/http/app.ts';
 import type { HttpContext } from '../../server/http/context.ts';
 import { bootFiles } from '../../server/tftp/boot-files.ts';
+import { Damper } from '../../server/tftp/damper.ts';
 import { httpContext } from '../support/http-context.ts';
+import { tempFolder } from '../support/temp.ts';
 
 const MAC = '52:54:00:12:34:01';
 
@@ -57,7 +60,7 @@ it('a boot from the first menu to the last report, and every step of it as an ev
 it('TFTP and HTTP give the same host the same answer, and asking changes nothing', async () => {
   const { app, context } = await appliance();
   const first = tokenIn((await get(app, `/boot.ipxe?mac=${MAC}`)).body);
-  const resolve = bootFiles(context.boot, () => 'http://10.0.0.5:8080');
+  const resolve = bootFiles(context.boot, () => 'http://10.0.0.5:8080', Date.now);
   const tftp = await resolve({ name: 'pxelinux.cfg/01-52-54-00-12-34-01', address: '10.0.0.9' });
   const menu = String((tftp as { content: Buffer }).content);
   expect(tokenIn(menu)).toBe(first);
@@ -69,7 +72,7 @@ it('TFTP and HTTP give the same host the same answer, and asking changes nothing
 
 it('pxelinux gets quick misses for names that tell nothing, and iPXE its script', async () => {
   const { context } = await appliance();
-  const resolve = bootFiles(context.boot, () => 'http://10.0.0.5:8080');
+  const resolve = bootFiles(context.boot, () => 'http://10.0.0.5:8080', Date.now);
   const ask = (name: string) => resolve({ name, address: '10.0.0.9' });
   expect(await ask('pxelinux.cfg/12345678-1234-5678-90ab-cdef01234567')).toBeUndefined();
   expect(await ask('pxelinux.cfg/0A000009')).toBeUndefined();
@@ -149,3 +152,102 @@ it('firmware that fetches by HTTP gets boot loaders, the script beside them, and
   expect(await ask('autoexec.ipxe')).toEqual([200, expect.stringMatching(/^#!ipxe/)]);
   for (const path of ['nope', '.manifest', '..%2f..%2fetc%2fpasswd']) expect((await ask(path))[0]).toBe(404);
 });
+
+it('an image that is shorter than it was when it was offered is not served, and the host is told why', async () => {
+  const { app, context } = await appliance();
+  const token = tokenIn((await get(app, `/boot.ipxe?mac=${MAC}`)).body);
+  const image = join(context.assetsDir, imageOf(context.inventory.index.host('n1')!));
+  await writeFile(join(image, INITRD), 'half');
+  const answer = await get(app, `/boot/${token}/initrd/${INITRD}`);
+  expect(answer.statusCode).toBe(503);
+  expect(answer.json().error.message).toContain('it has 4 bytes instead of 7000');
+  await expect
+    .poll(() => context.events.list({ host: 'n1', limit: 5 }))
+    .toMatchObject([{ kind: 'boot.image-refused', data: { file: INITRD } }]);
+  await rm(join(image, KERNEL));
+  expect((await get(app, `/boot/${token}/kernel`)).statusCode).toBe(404);
+  expect((await get(app, `/boot.ipxe?mac=${MAC}`)).body).toMatch(/is not there/);
+});
+
+it('a menu that fails to render is a 500 with file and line and an event; other hosts get theirs', async () => {
+  const { context } = await appliance();
+  const templatesDir = await tempFolder();
+  await cp(join(import.meta.dirname, '../../templates'), templatesDir, { recursive: true });
+  await writeFile(
+    join(templatesDir, 'menus', 'mine.ipxe.hbs'),
+    '#!ipxe\necho {{title}}\necho {{nonsense}}\n',
+  );
+  const host = context.inventory.index.host('n1')!;
+  host.templates = { menu: 'mine' };
+  const boot = new BootService({
+    store: context.store,
+    events: context.events,
+    inventory: () => context.inventory.index,
+    now: Date.now,
+    assetsDir: context.assetsDir,
+    templatesDir,
+    baseUrl: () => 'http://10.0.0.5:8080',
+    maxFailures: 3,
+    isNews: () => true,
+  });
+  const logger = pino({ level: 'silent' }) as FastifyBaseLogger;
+  const app = buildHttpApp({ context: { ...context, boot }, logger });
+  onTestFinished(() => app.close());
+  const answer = await get(app, `/boot.ipxe?mac=${MAC}`);
+  expect(answer.statusCode).toBe(500);
+  expect(answer.json().error.message).toMatch(/mine\.ipxe\.hbs:3:8: .*nonsense/);
+  await expect
+    .poll(() => context.events.list({ host: 'n1', limit: 5 }))
+    .toMatchObject([{ kind: 'boot.menu-failed', data: { template: 'mine' } }]);
+  const [, other] = context.inventory.index.inventory.hosts;
+  expect((await get(app, `/boot.ipxe?mac=${other!.macs[0]}`)).statusCode).toBe(200);
+});
+
+it('thousands of machines that nobody knows cost little: few events, a bounded list, no memory', async () => {
+  const { context } = await appliance();
+  const damper = new Damper(() => performance.now());
+  const boot = new BootService({
+    store: context.store,
+    events: context.events,
+    inventory: () => context.inventory.index,
+    now: Date.now,
+    assetsDir: context.assetsDir,
+    templatesDir: join(import.meta.dirname, '../../templates'),
+    baseUrl: () => 'http://10.0.0.5:8080',
+    maxFailures: 3,
+    isNews: (source, what) => damper.admit(source, what) !== undefined,
+  });
+  const logger = pino({ level: 'silent' }) as FastifyBaseLogger;
+  const app = buildHttpApp({ context: { ...context, boot }, logger });
+  onTestFinished(() => app.close());
+  for (let round = 0; round < 50; round++) {
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => get(app, `/boot.ipxe?mac=${macOf(round * 100 + index)}`)),
+    );
+    expect(answers.every(({ statusCode, body }) => statusCode === 200 && body.includes('sanboot'))).toBe(
+      true,
+    );
+  }
+  const events = await context.events.list({ limit: 10_000 });
+  expect(events.length).toBeGreaterThan(0);
+  expect(events.length).toBeLessThanOrEqual(100);
+  expect((await get(app, '/api/v1/machines')).json().length).toBe(events.length);
+});
+
+it('images are served as they lie there, but nothing hidden and nothing outside', async () => {
+  const { app, context } = await appliance();
+  await writeFile(join(context.assetsDir, '.partial'), 'half');
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  const image = imageOf(context.inventory.index.host('n1')!);
+  expect(await (await fetch(`${url}/assets/${image}/${KERNEL}`)).text()).toBe('kernel '.repeat(1000));
+  expect(
+    (await fetch(`${url}/assets/${image}/${KERNEL}`, { method: 'HEAD' })).headers.get('content-length'),
+  ).toBe('7000');
+  for (const path of ['.partial', 'nope', '..%2f..%2fetc%2fpasswd', image])
+    expect((await fetch(`${url}/assets/${path}`)).status).toBe(404);
+});
+
+function macOf(number: number): string {
+  const hex = number.toString(16).padStart(6, '0');
+  return `aa:bb:cc:${hex.slice(0, 2)}:${hex.slice(2, 4)}:${hex.slice(4)}`;
+}

@@ -47,6 +47,7 @@ const PUBLIC_ROUTES = [
   'GET /api/v1/revisions/:revision',
   'GET /api/v1/server',
   'GET /api/v1/transfers',
+  'GET /assets/*',
   'GET /boot.grub',
   'GET /boot.ipxe',
   'GET /boot/:token/initrd/:file',
@@ -99,8 +100,8 @@ describe('every route', () => {
     for (const { url, method, config } of routes) {
       if (config?.access !== 'public' || method === 'HEAD' || url.endsWith('/stream')) continue;
       const { statusCode } = await app.inject({ url: concrete(url), remoteAddress: '10.1.2.3', headers });
-      // There is no boot under way whose token could be known; everything else is simply there.
-      expect(statusCode, url).toBe(url.includes(':token') ? 404 : 200);
+      // There is no boot under way whose token could be known, and no image; everything else is simply there.
+      expect(statusCode, url).toBe(url.includes(':token') || url === '/assets/*' ? 404 : 200);
     }
   });
 });

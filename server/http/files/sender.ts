@@ -24,6 +24,8 @@ export interface FileOfRoot {
 }
 
 export interface SendHooks {
+  /** The file is there and about to be sent: all its bytes, not only those that were asked for. */
+  onSize?: (size: number) => void;
   /** So many more bytes of the file went to the network. */
   onBytes?: (count: number) => void;
   /**
@@ -128,6 +130,8 @@ class Sender implements FileSender {
     const { size, modifiedAt } = file.identity;
     const recorded = hooks.mustBe?.size ?? size;
     if (size !== recorded) throw unavailable(file.path, `it has ${size} bytes instead of ${recorded}`);
+
+    hooks.onSize?.(size);
 
     const now = this.#now();
     const tags = await this.#etags.of(file);

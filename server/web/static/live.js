@@ -27,3 +27,7 @@ events.onerror = () => {
   live.textContent = 'connection lost; trying again …';
 };
 events.onmessage = schedule;
+// Bytes flow without events: while a bar is shown, it moves.
+setInterval(() => {
+  if (document.querySelector('progress') !== null) schedule();
+}, 1000);
