@@ -3,6 +3,8 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Logger } from 'pino';
 import { ensureAdminToken } from './access/admin-token.ts';
 import { ensureAuthority, issueServerCertificate } from './access/certificate.ts';
+import { ensureVault } from './access/vault.ts';
+import { createAgentParts } from './agent/parts.ts';
 import { OverdueWatch } from './boot/overdue.ts';
 import { BootService } from './boot/service.ts';
 import { DataFolder } from './data-folder.ts';
@@ -16,9 +18,13 @@ import type { HttpContext } from './http/context.ts';
 import { createFileSender } from './http/files/sender.ts';
 import { HttpListener } from './http/listener.ts';
 import { ProgressBook } from './http/progress.ts';
+import { ConfigDelivery } from './ignition/delivery.ts';
+import { TlsWatch } from './ignition/tls-watch.ts';
 import { InventoryKeeper } from './inventory/keeper.ts';
 import { type Advertised, chooseAdvertised } from './net/advertise.ts';
+import { seeAsker } from './net/asker.ts';
 import { defaultInterface, localAddresses } from './net/interfaces.ts';
+import { neighbourMac } from './net/neighbours.ts';
 import { type Readiness, type Reason, readiness } from './readiness.ts';
 import type { Settings } from './settings.ts';
 import { adminTokenHashes } from './store/admin-tokens.ts';
@@ -101,6 +107,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   onUndo(() => events.stop());
 
   const authority = await ensureAuthority(data.keys, new Date());
+  const vault = await ensureVault(data.keys);
 
   const inventory = new InventoryKeeper({
     store,
@@ -133,6 +140,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   let advertise: Advertised | undefined;
   const ports = { http: 0, https: 0, tftp: 0 };
   const damper = new Damper(() => performance.now());
+  const isNews = (source: string, what: string) => damper.admit(source, what) !== undefined;
   const baseUrl = (): string => advertise?.url ?? '';
   const boot = new BootService({
     store,
@@ -143,8 +151,34 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     templatesDir: settings.templates,
     baseUrl,
     maxFailures: settings.maxBootFailures,
-    isNews: (source, what) => damper.admit(source, what) !== undefined,
+    tokenOf: (seed) => vault.token('attempt', seed),
+    isNews,
   });
+  const agents = createAgentParts({
+    store,
+    events,
+    now,
+    boot,
+    isNews,
+    hostOf: (name) => inventory.index.host(name),
+    tokenOf: (purpose, ...facts) => vault.token(purpose, ...facts),
+    policy: {
+      expiryMs: settings.tokenExpiryMinutes * 60_000,
+      checkMac: settings.checkMac,
+      refuseOtherAddress: settings.refuseOtherAddress,
+    },
+    askerOf: (address) => seeAsker(address, localAddresses(), neighbourMac),
+  });
+  const delivery = new ConfigDelivery({
+    store,
+    events,
+    now,
+    isNews,
+    seal: (content, about) => vault.seal(content, about),
+    unseal: (sealed, about) => vault.unseal(sealed, about),
+    render: async () => ({ text: '{"ignition":{"version":"3.3.0"}}' }),
+  });
+  const tlsWatch = new TlsWatch(now);
   const overdue = new OverdueWatch({
     store,
     events,
@@ -193,6 +227,11 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     ports: () => ports,
     missing,
     boot,
+    agents,
+    delivery,
+    tlsWatch,
+    httpsUrl: () => httpsUrlOf(advertise!.address, ports.https),
+    authorityPem: authority.certificatePem,
     assetsDir: settings.assets,
     bootDir: settings.boot,
     files,
@@ -223,6 +262,10 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   const issue = () => issueServerCertificate(authority, names(), new Date());
   const https = new HttpListener(buildHttpApp({ context, logger: fastifyLogger, tls: await issue() }));
   onUndo(() => https.stop());
+  https.onTlsFailure((address, reason) => {
+    const event = tlsWatch.failed(address, reason);
+    if (event !== undefined && isNews(address, reason)) void events.append(event).catch(() => {});
+  });
   const httpsPort = await https.start(settings.bind, settings.httpsPort, '--https-port');
   const renewal = setInterval(
     () =>
@@ -286,6 +329,11 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     missing,
     stop,
   };
+}
+
+/** Where machines find what carries secrets. */
+function httpsUrlOf(address: string, port: number): string {
+  return `https://${address.includes(':') ? `[${address}]` : address}:${port}`;
 }
 
 /** Where a client on the same machine reaches what listens on `bind`. */

@@ -40,8 +40,18 @@ const ERRORS = {
   RH_STORE_UNREACHABLE: { status: 503, exit: EXIT.environment },
   RH_STORE_NOT_EMPTY: { status: 409, exit: EXIT.environment },
   RH_TEMPLATE_FAILED: { status: 500, exit: EXIT.notRight },
+  RH_TOKEN_REFUSED: { status: 403, exit: EXIT.server },
+  RH_HOST_HELD: { status: 503, exit: EXIT.server },
+  RH_CONFIG_UNAVAILABLE: { status: 503, exit: EXIT.notRight },
+  RH_VAULT_KEY: { status: 503, exit: EXIT.environment },
   RH_TOKEN_UNKNOWN: { status: 404, exit: EXIT.server },
   RH_IMAGE_UNAVAILABLE: { status: 503, exit: EXIT.environment },
+  RH_SIMULATION_REFUSED: { status: 409, exit: EXIT.server },
+  RH_CONTENT_WRONG: { status: 422, exit: EXIT.notRight },
+  RH_SYSEXT_INVALID: { status: 422, exit: EXIT.notRight },
+  RH_SYSEXT_EXISTS: { status: 409, exit: EXIT.notRight },
+  RH_SYSEXT_NEEDED: { status: 409, exit: EXIT.notRight },
+  RH_TOOL_MISSING: { status: 503, exit: EXIT.environment },
   RH_BACKUP_INVALID: { status: 422, exit: EXIT.notRight },
 } as const satisfies Record<`RH_${string}`, { status: number; exit: number }>;
 

@@ -70,6 +70,22 @@ export const SettingsSchema = Type.Object(
     tftpMaxTransfers: count(4000, 'TFTP downloads at once'),
     tftpMaxPerClient: count(600, 'TFTP downloads at once from one address'),
     maxBootFailures: count(3, 'Boot attempts in a row that get nowhere before a host is held'),
+    tokenExpiryMinutes: count(
+      60,
+      'Minutes without progress after which the token of a boot is good for nothing',
+    ),
+    checkMac: Type.Boolean({
+      default: true,
+      argument: 'true|false',
+      description:
+        'Give secrets only to a card of the host, where this server is on the same link; false: where MACs are translated',
+    }),
+    refuseOtherAddress: Type.Boolean({
+      default: false,
+      argument: 'true|false',
+      description:
+        'Refuse a boot that goes on from another address than its kernel went to; false: only note it',
+    }),
     imageCacheMegabytes: count(512, 'Memory for images that many machines fetch at once, in MB'),
     advertise: Type.Optional(
       checked(

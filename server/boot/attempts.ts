@@ -3,6 +3,7 @@ import type { NewEvent } from '../events/kinds.ts';
 import type { EventLog } from '../events/log.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { initialState } from '../lifecycle/host-state.ts';
+import { endFirstBoots, liveAgent } from '../store/agents.ts';
 import {
   type AttemptRow,
   findAttempt,
@@ -28,12 +29,15 @@ export interface Offer {
 }
 
 export interface Attempt {
-  token: string;
+  /** Names it in the store, and its beginning names it in events: the hash of its token. */
+  id: string;
   host: string;
   offer: Offer;
   stage: Stage;
   stageAt: number;
   isOpen: boolean;
+  /** The address that fetched its kernel. */
+  openedFrom: string | undefined;
 }
 
 /** What else is known about a stage. */
@@ -48,6 +52,8 @@ export interface AttemptsOptions {
   store: Store;
   events: EventLog;
   now: () => number;
+  /** The token that belongs to a seed: it is not kept, but made again. */
+  tokenOf: (seed: string) => string;
 }
 
 type HostChanges = Parameters<typeof updateHostRow>[2];
@@ -67,20 +73,23 @@ export class Attempts {
   async offer(host: HostSpec, offer: Offer): Promise<string> {
     const text = JSON.stringify(offer);
     const pending = await this.#pending(this.#options.store.db, host.name);
-    if (pending?.offer === text) return pending.token;
-    const token = newToken();
+    if (pending?.offer === text) return this.#options.tokenOf(pending.seed);
+    const seed = randomBytes(16).toString('hex');
+    const token = this.#options.tokenOf(seed);
     const now = this.#options.now();
     await this.#options.events.transact(async (db) => {
       const stale = await this.#pending(db, host.name);
       if (stale !== undefined)
         await updateAttempt(db, stale.token, { closed_at: now, outcome: 'never opened' });
       await insertAttempt(db, {
-        token,
+        token: idOf(token),
+        seed,
         host: host.name,
         action: offer.action,
         offer: text,
         created_at: now,
         opened_at: null,
+        opened_from: null,
         stage: 'menu',
         stage_at: now,
         seen: '[]',
@@ -97,21 +106,26 @@ export class Attempts {
   /** The attempt that this token belongs to; `undefined` for one that is closed or was never given out. */
   async find(token: string): Promise<Attempt | undefined> {
     if (!/^[\w-]{22}$/.test(token)) return undefined;
-    const row = await findAttempt(this.#options.store.db, token);
+    return this.byId(idOf(token));
+  }
+
+  /** The attempt, as long as it is not closed. */
+  async byId(id: string): Promise<Attempt | undefined> {
+    const row = await findAttempt(this.#options.store.db, id);
     return row === undefined || row.closed_at !== null ? undefined : fromRow(row);
   }
 
-  /** The host begins to fetch its kernel: from now on this is the boot it is in. */
-  open(token: string, host: HostSpec): Promise<void> {
-    return this.#advance(token, host);
+  /** The host begins to fetch its kernel, to this address: from now on this is the boot it is in. */
+  open(id: string, host: HostSpec, address: string): Promise<void> {
+    return this.#advance(id, host, { address });
   }
 
   /**
    * The host has got to this stage, as we saw or it says. Each is news once, also when it comes late; only what is
    * further than all before moves the host on.
    */
-  reach(token: string, host: HostSpec, stage: Stage, details: StageDetails = {}): Promise<void> {
-    return this.#advance(token, host, { stage, details });
+  reach(id: string, host: HostSpec, stage: Stage, details: StageDetails = {}): Promise<void> {
+    return this.#advance(id, host, { stage, details });
   }
 
   /** What is known about a host, as `decide` wants it. */
@@ -119,23 +133,28 @@ export class Attempts {
     const { db } = this.#options.store;
     const row = await findHostRow(db, host);
     const open = (await liveAttempts(db, host)).find((attempt) => attempt.opened_at !== null);
-    return toRecord(row, open);
+    const record = toRecord(row, open);
+    const agent = await liveAgent(db, host);
+    return agent === undefined ? record : { ...record, agentSeenAt: agent.last_seen };
   }
 
   async #advance(
-    token: string,
+    id: string,
     host: HostSpec,
-    reached?: { stage: Stage; details: StageDetails },
+    step: { address: string } | { stage: Stage; details: StageDetails },
   ): Promise<void> {
     const now = this.#options.now();
     await this.#options.events.transact(async (db) => {
-      const row = await findAttempt(db, token);
+      const row = await findAttempt(db, id);
       if (row === undefined || row.closed_at !== null) return [];
       const before = await findHostRow(db, row.host);
       const changes: HostChanges = { last_seen: now };
       const events: NewEvent[] = [];
-      if (row.opened_at === null) events.push(...(await this.#open(db, row, before, changes, now)));
-      if (reached !== undefined) events.push(...(await this.#note(db, row, reached, changes, now)));
+      if (row.opened_at === null) {
+        const address = 'address' in step ? step.address : null;
+        events.push(...(await this.#open(db, { ...row, opened_from: address }, before, changes, now)));
+      }
+      if ('stage' in step) events.push(...(await this.#note(db, row, step, changes, now)));
       // A held host stays held, whatever it does meanwhile.
       if (changes.state === undefined || changes.state === before?.state || before?.hold_reason) {
         delete changes.state;
@@ -155,14 +174,14 @@ export class Attempts {
     now: number,
   ): Promise<NewEvent[]> {
     const { offer } = fromRow(row);
-    await updateAttempt(db, row.token, { opened_at: now, stage_at: now });
+    await updateAttempt(db, row.token, { opened_at: now, opened_from: row.opened_from, stage_at: now });
     const closed = await this.#closeOlder(db, row, now);
     changes.failures = closed.failed ? (before?.failures ?? 0) + 1 : 0;
     changes.state = stateAt('menu', row.action);
     const opened: NewEvent = {
       kind: 'boot.attempt-opened',
       host: row.host,
-      attempt: attemptId(row.token),
+      attempt: shortId(row.token),
       data: { action: offer.action, image: offer.image },
     };
     return [opened, ...closed.events];
@@ -183,20 +202,19 @@ export class Attempts {
       seen: JSON.stringify([...new Set([...seen, stage])]),
       ...(moves ? { stage, stage_at: now, overdue_at: null } : {}),
     });
-    if (moves) {
-      changes.state = stateAt(stage, row.action);
-      const { success, works } = factsOf(stage);
-      if (success) changes.failures = 0;
-      if (works) changes.ever_ready = 1;
-      if (stage === 'installed') Object.assign(changes, { installed_at: now, reinstall_at: null });
-    }
+    if (moves) changes.state = stateAt(stage, row.action);
+    const { success, works } = factsOf(stage);
+    if (success) changes.failures = 0;
+    if (works) changes.ever_ready = 1;
+    if (stage === 'installed') Object.assign(changes, { installed_at: now, reinstall_at: null });
+    if (stage === 'provisioned') await endFirstBoots(db, row.host, now);
     const { message, bytes, of } = details;
     const data = {
       stage,
       ...(message === undefined ? {} : { message }),
       ...(bytes === undefined || of === undefined ? {} : { bytes, of }),
     };
-    return [{ kind: 'boot.stage', host: row.host, attempt: attemptId(row.token), data }];
+    return [{ kind: 'boot.stage', host: row.host, attempt: shortId(row.token), data }];
   }
 
   async #pending(db: Db, host: string): Promise<AttemptRow | undefined> {
@@ -215,10 +233,11 @@ export class Attempts {
       const outcome = gotThere(older) ? 'done' : `given up after ${older.stage}`;
       result.failed ||= !gotThere(older);
       await updateAttempt(db, older.token, { closed_at: now, outcome });
+      await endFirstBoots(db, older.host, now);
       result.events.push({
         kind: 'boot.attempt-closed',
         host: older.host,
-        attempt: attemptId(older.token),
+        attempt: shortId(older.token),
         data: { outcome },
       });
     }
@@ -247,21 +266,22 @@ function toRecord(row: HostRow | undefined, open: AttemptRow | undefined): HostR
 
 function fromRow(row: AttemptRow): Attempt {
   return {
-    token: row.token,
+    id: row.token,
     host: row.host,
     offer: JSON.parse(row.offer) as Offer,
     stage: row.stage as Stage,
     stageAt: row.stage_at,
     isOpen: row.opened_at !== null,
+    openedFrom: row.opened_from ?? undefined,
   };
 }
 
-/** 128 random bits, in 22 characters that need no escaping in a URL. */
-function newToken(): string {
-  return randomBytes(16).toString('base64url');
+/** What an attempt is known by: who has it can't tell the token. */
+export function idOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
 }
 
-/** Names an attempt in events without giving its token away. */
-export function attemptId(token: string): string {
-  return createHash('sha256').update(token).digest('hex').slice(0, 12);
+/** Names an attempt in events. */
+export function shortId(id: string): string {
+  return id.slice(0, 12);
 }

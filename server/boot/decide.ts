@@ -14,6 +14,8 @@ export interface HostRecord {
   failures: number;
   /** When the last of them was opened. */
   lastAttemptAt?: number;
+  /** When its agent was last heard of. */
+  agentSeenAt?: number;
 }
 
 export const NO_RECORD: HostRecord = { everReady: false, failures: 0 };
@@ -41,6 +43,8 @@ export type Decision =
   /** Stand still until a person has looked. */
   | { action: 'hold'; why: string };
 
+/** An agent that was heard of within this time is alive. */
+export const AGENT_ALIVE_MS = 45_000;
 const WAIT_SECONDS = 30;
 const MAX_BACKOFF_SECONDS = 600;
 
@@ -71,6 +75,12 @@ export function decide({ host, record, unservable, maxFailures, now }: DecideInp
       };
   }
 
+  const silence = record.agentSeenAt === undefined ? Number.POSITIVE_INFINITY : now - record.agentSeenAt;
+  if (!toDisk && !wantsReinstall && silence < AGENT_ALIVE_MS) {
+    // It can't run and boot at once: this is either a stranger with its MAC, or it has restarted this moment.
+    const why = `its agent was heard of ${Math.round(silence / 1000)} s ago`;
+    return { action: 'wait', why, seconds: WAIT_SECONDS };
+  }
   if (unservable !== undefined) return { action: 'wait', why: unservable, seconds: WAIT_SECONDS };
   if (!toDisk) return { action: 'run', why: 'it runs from RAM' };
   return {

@@ -1,6 +1,7 @@
 import type { EventLog } from '../events/log.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { initialState } from '../lifecycle/host-state.ts';
+import { endFirstBoots } from '../store/agents.ts';
 import { liveAttempts, updateAttempt } from '../store/attempts.ts';
 import { updateHostRow } from '../store/hosts.ts';
 
@@ -19,6 +20,7 @@ export async function giveOrder(events: EventLog, host: HostSpec, order: Order, 
     switch (order.order) {
       case 'reinstall':
         await updateHostRow(db, host.name, { reinstall_at: now, failures: 0 }, initial);
+        await endFirstBoots(db, host.name, now);
         break;
       case 'hold':
         await updateHostRow(

@@ -1,7 +1,7 @@
 import type { EventLog } from '../events/log.ts';
 import { openAttempts, updateAttempt } from '../store/attempts.ts';
 import type { Store } from '../store/store.ts';
-import { attemptId } from './attempts.ts';
+import { shortId } from './attempts.ts';
 import { waitingOf } from './observe.ts';
 
 const LOOK_EVERY_MS = 10_000;
@@ -39,7 +39,7 @@ export class OverdueWatch {
         await updateAttempt(db, attempt.token, { overdue_at: now });
         const { stage, for: what, seconds } = waiting;
         const data = { stage, waitingFor: what, seconds };
-        return [{ kind: 'boot.overdue', host: attempt.host, attempt: attemptId(attempt.token), data }];
+        return [{ kind: 'boot.overdue', host: attempt.host, attempt: shortId(attempt.token), data }];
       });
     }
   }

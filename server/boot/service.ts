@@ -25,6 +25,8 @@ export interface BootOptions {
   /** `http://10.0.0.5:8080` */
   baseUrl: () => string;
   maxFailures: number;
+  /** See `AttemptsOptions`. */
+  tokenOf: (seed: string) => string;
   /** Lets the first of equal messages through; see `Damper`. */
   isNews: (source: string, what: string) => boolean;
 }
@@ -98,8 +100,8 @@ export class BootService {
     return attempt === undefined || host === undefined ? undefined : { attempt, host };
   }
 
-  reach(token: string, host: HostSpec, stage: Stage, details?: StageDetails): Promise<void> {
-    return this.attempts.reach(token, host, stage, details);
+  reach(id: string, host: HostSpec, stage: Stage, details?: StageDetails): Promise<void> {
+    return this.attempts.reach(id, host, stage, details);
   }
 
   /** A boot loader went to this address. */

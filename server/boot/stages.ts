@@ -47,18 +47,18 @@ export const STAGES = {
   'switch-root': reporting,
   init: reporting,
   'ignition-done': { ...reporting, next: 'the system to be up', deadline: 900 },
-  'boot-complete': {
-    ...reporting,
-    state: 'booted',
-    next: 'it to be provisioned',
-    deadline: 1800,
-    success: true,
-  },
   installed: {
     ...reporting,
     state: 'installing',
     next: 'its first boot from disk',
     deadline: 900,
+    success: true,
+  },
+  'boot-complete': {
+    ...reporting,
+    state: 'booted',
+    next: 'it to be provisioned',
+    deadline: 1800,
     success: true,
   },
   'sysext-merged': {

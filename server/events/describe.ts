@@ -62,12 +62,42 @@ export function describeEvent(event: Event): string {
       return `${event.data.client} loads ${event.data.file} again and again. ${event.data.fix}`;
     case 'boot.menu-failed':
       return `The menu can't be rendered: ${event.data.template}: ${event.data.reason}`;
+    case 'boot.token-refused':
+      return `${event.data.what} refused to ${event.data.address}: ${event.data.reason}`;
+    case 'boot.address-changed':
+      return `Another address: ${event.data.reason}`;
+    case 'boot.tls-failed': {
+      const { address, reason } = event.data;
+      return `${address} came by TLS and gave up (${reason}): is the clock of the host right, and is it our CA that it trusts?`;
+    }
+    case 'ignition.failed': {
+      const [first = '', ...more] = event.data.problems;
+      return `Its configuration can't be made: ${first}${more.length > 0 ? ` (and ${more.length} more)` : ''}`;
+    }
+    case 'ignition.revealed':
+      return `Its configuration was shown with all secrets to ${event.data.address}`;
+    case 'agent.registered':
+      return `Registered from ${event.data.address}`;
+    case 'agent.alarm':
+      return `ALARM: ${event.data.reason}. It gets no secrets until \`railhead release\``;
     case 'host.ordered': {
       const { order, reason } = event.data;
       return `Ordered: ${order}${reason === undefined ? '' : ` (${reason})`}`;
     }
     case 'host.adopted':
       return `Adopted ${event.data.mac} into ${event.data.file}`;
+    case 'feed.published': {
+      const { file, bytes, sha256, origin } = event.data;
+      return `Sysext ${file} published (${bytes} bytes, SHA-256 ${sha256.slice(0, 16)}…, ${origin})`;
+    }
+    case 'feed.removed':
+      return `Sysext ${event.data.file} removed from the feed`;
+    case 'feed.refused':
+      return `${event.data.file} is not taken into the feed: ${event.data.reason}`;
+    case 'feed.sent': {
+      const { file, bytes, of } = event.data;
+      return `Sysext ${file} fetched, ${bytes === of ? bytes : `${bytes} of ${of}`} bytes`;
+    }
     case 'admin.token-created':
       return `Admin token "${event.data.name}" created`;
   }

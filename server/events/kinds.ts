@@ -89,12 +89,39 @@ export const EVENT_KINDS = {
   /** A machine that runs iPXE already was sent iPXE again by DHCP. */
   'boot.loader-loop': Type.Object({ client: Type.String(), file: Type.String(), fix: Type.String() }),
   'boot.menu-failed': Type.Object({ template: Type.String(), reason: Type.String() }),
+  /** Somebody showed a token and did not get what it is for. */
+  'boot.token-refused': Type.Object({ what: Type.String(), reason: Type.String(), address: Type.String() }),
+  /** A boot goes on from another address than the one that its kernel went to. */
+  'boot.address-changed': Type.Object({ reason: Type.String() }),
+  /** A machine was told to come by TLS, and could not. */
+  'boot.tls-failed': Type.Object({ address: Type.String(), reason: Type.String() }),
+  /** A host's configuration can't be made; it waits. */
+  'ignition.failed': Type.Object({ problems: Type.Array(Type.String()) }),
+  /** A person has looked at a configuration with its secrets. */
+  'ignition.revealed': Type.Object({ address: Type.String() }),
+  /** A machine has exchanged the token of its boot for one of its own. */
+  'agent.registered': Type.Object({ address: Type.String() }),
+  /** A second machine tried that with the same token. */
+  'agent.alarm': Type.Object({ address: Type.String(), reason: Type.String() }),
   /** A person's order: reinstall, hold, release. */
   'host.ordered': Type.Object({
     order: Type.Enum(['reinstall', 'hold', 'release']),
     reason: Type.Optional(Type.String()),
   }),
   'host.adopted': Type.Object({ mac: Type.String(), file: Type.String() }),
+  /** A sysext image is in the feed. */
+  'feed.published': Type.Object({
+    file: Type.String(),
+    bytes: Type.Integer(),
+    sha256: Type.String(),
+    origin: Type.String(),
+  }),
+  /** It is in the feed no more; who has read of it already can still fetch it for a while. */
+  'feed.removed': Type.Object({ file: Type.String() }),
+  /** A file that somebody put into the folder of sysext images is none. */
+  'feed.refused': Type.Object({ file: Type.String(), reason: Type.String() }),
+  /** A host has fetched a sysext image to its end. */
+  'feed.sent': Type.Object({ file: Type.String(), bytes: Type.Integer(), of: Type.Integer() }),
   'admin.token-created': Type.Object({ name: Type.String() }),
 } as const;
 

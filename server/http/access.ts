@@ -9,10 +9,10 @@ import type { HttpContext } from './context.ts';
  * Who may call a route. Every route says so in its `config`; one that doesn't is a start-up error, so that nothing
  * is left open by forgetting.
  * - `public`: reads what anyone on the network may see.
- * - `attempt`: takes the token of a boot that is under way, and checks it itself.
+ * - `machine`: takes the token of a boot that is under way or of a machine, and checks it itself.
  * - `admin`: changes something or reveals a secret.
  */
-export type Access = 'public' | 'attempt' | 'admin';
+export type Access = 'public' | 'machine' | 'admin';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -21,6 +21,7 @@ declare module 'fastify' {
 }
 
 export const PUBLIC = { access: 'public' } as const;
+export const MACHINE = { access: 'machine' } as const;
 export const ADMIN = { access: 'admin' } as const;
 
 /** Puts the guard on every route that is registered after it. */

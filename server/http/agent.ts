@@ -1,8 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
+import { bearerOf, type Credential } from '../agent/credentials.ts';
 import { REPORTED_STAGES, type Stage } from '../boot/stages.ts';
 import { RailheadError } from '../errors.ts';
+import { pointerConfig } from '../ignition/pointer.ts';
+import { MACHINE } from './access.ts';
 import type { HttpContext } from './context.ts';
+import { IGNITION_TYPE } from './ignition.ts';
 
 const StageReport = Type.Object({
   stage: Type.Enum([...REPORTED_STAGES]),
@@ -12,22 +17,79 @@ const StageReport = Type.Object({
   message: Type.Optional(Type.String({ maxLength: 500 })),
 });
 
-/** What hosts tell. The attempt's token is good for the stages of that attempt, and for nothing else. */
+const Registration = Type.Object({
+  /** Made on the machine, once for each boot: the same request again gets the same answer. */
+  nonce: Type.String({ minLength: 16, maxLength: 128 }),
+  uuid: Type.Optional(Type.String({ maxLength: 64 })),
+  macs: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })),
+  bootId: Type.Optional(Type.String({ maxLength: 64 })),
+  agentVersion: Type.Optional(Type.String({ maxLength: 64 })),
+  facts: Type.Optional(Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 500 }))),
+});
+
+/** An agent is asked to speak this often. */
+const POLL_SECONDS = 20;
+
+/** What hosts tell about their boot. The token of a boot is good for its stages over plain HTTP, too. */
 export const agentRoutes =
+  (context: HttpContext, { secure }: { secure: boolean }): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    app.post('/agent/v1/stage', { config: MACHINE, schema: { body: StageReport } }, async (request) => {
+      const kinds: Credential['kind'][] = secure ? ['agent', 'attempt', 'first-boot'] : ['attempt'];
+      const { attempt, host } = await credentialOf(context, request, kinds);
+      const { stage, message } = request.body;
+      await context.boot.reach(attempt.id, host, stage as Stage, { message });
+      return { ok: true };
+    });
+  };
+
+/** What carries secrets, or leads to them: only where TLS keeps it. */
+export const secureAgentRoutes =
   (context: HttpContext): FastifyPluginAsyncTypebox =>
   async (app) => {
-    app.post(
-      '/agent/v1/stage',
-      { config: { access: 'attempt' }, schema: { body: StageReport } },
-      async (request) => {
-        const token = /^Bearer ([\w-]{22})$/i.exec(request.headers.authorization ?? '')?.[1];
-        const found = token === undefined ? undefined : await context.boot.attemptOf(token);
-        if (found === undefined) {
-          throw new RailheadError('RH_UNAUTHENTICATED', 'This needs the token of a boot that is under way.');
-        }
-        const { stage, message } = request.body;
-        await context.boot.reach(found.attempt.token, found.host, stage as Stage, { message });
-        return { ok: true };
-      },
-    );
+    app.post('/agent/v1/register', { config: MACHINE, schema: { body: Registration } }, async (request) => {
+      const credential = await credentialOf(context, request, ['attempt', 'first-boot']);
+      const address = addressOf(request);
+      await context.agents.gate.pass(credential, address, 'registration');
+      const { host, attempt, token } = credential;
+      const own = await context.agents.registrations.register({
+        host,
+        attempt: attempt.id,
+        credential: token,
+        nonce: request.body.nonce,
+        address,
+      });
+      return { host: host.name, token: own, pollSeconds: POLL_SECONDS };
+    });
+
+    // The installer writes this to the disk: where the installed system gets its configuration at its first boot.
+    app.post('/agent/v1/first-boot', { config: MACHINE }, async (request, reply) => {
+      const credential = await credentialOf(context, request, ['attempt']);
+      const { host, attempt } = credential;
+      if (attempt.offer.action !== 'install') {
+        throw new RailheadError(
+          'RH_FORBIDDEN',
+          `${host.name} runs from RAM: it has no first boot from disk.`,
+        );
+      }
+      await context.agents.gate.pass(credential, addressOf(request), 'token for the first boot');
+      const token = await context.agents.firstBoots.issue(host, attempt.id);
+      const url = `${context.httpsUrl()}/boot/${token}/config.ign`;
+      return reply.type(IGNITION_TYPE).send(pointerConfig({ url, token, authority: context.authorityPem }));
+    });
   };
+
+async function credentialOf(
+  context: HttpContext,
+  request: FastifyRequest,
+  kinds: readonly Credential['kind'][],
+): Promise<Credential> {
+  const token = bearerOf(request.headers.authorization);
+  const found = token === undefined ? undefined : await context.agents.credentials.find(token, kinds);
+  if (found !== undefined) return found;
+  throw new RailheadError('RH_UNAUTHENTICATED', 'This needs the token of a boot that is under way.');
+}
+
+export function addressOf(request: FastifyRequest): string {
+  return request.socket.remoteAddress ?? '';
+}

@@ -2,7 +2,7 @@ import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/typ
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { ServerCertificate } from '../access/certificate.ts';
 import { guardRoutes } from './access.ts';
-import { agentRoutes } from './agent.ts';
+import { agentRoutes, secureAgentRoutes } from './agent.ts';
 import { eventsApi } from './api/events.ts';
 import { hostsApi } from './api/hosts.ts';
 import { inventoryApi } from './api/inventory.ts';
@@ -15,6 +15,7 @@ import { bootRoutes } from './boot.ts';
 import type { HttpContext } from './context.ts';
 import { answerError, answerErrors, answerUnreadable } from './errors.ts';
 import { health } from './health.ts';
+import { configRoute, pointerRoute } from './ignition.ts';
 import { pages } from './pages.ts';
 
 export interface HttpAppOptions {
@@ -47,20 +48,24 @@ export function buildHttpApp({ context, logger, tls }: HttpAppOptions): FastifyI
   app.setValidatorCompiler(TypeBoxValidatorCompiler);
   app.addHook('onRequest', async (_request, reply) => void reply.header(API_HEADER, API_VERSION));
   answerErrors(app);
-  guardRoutes(app, context, { secure: tls !== undefined });
+  const secure = tls !== undefined;
+  guardRoutes(app, context, { secure });
   for (const plugin of [
     health,
     pages,
     inventoryApi,
     bootRoutes,
     assetRoutes,
+    pointerRoute,
     agentRoutes,
     hostsApi,
     machinesApi,
     simulationApi,
     transfersApi,
     eventsApi,
+    // What carries secrets is only there where TLS keeps it.
+    ...(secure ? [configRoute, secureAgentRoutes] : []),
   ])
-    app.register(plugin(context) as never);
+    app.register(plugin(context, { secure }) as never);
   return app;
 }

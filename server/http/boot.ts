@@ -83,7 +83,7 @@ export const bootRoutes =
           onEnd: (whole) => {
             counter.onEnd(whole);
             const details = { bytes: counter.bytes, of: size };
-            if (whole) void boot.reach(attempt.token, host, stage, details).catch(() => {});
+            if (whole) void boot.reach(attempt.id, host, stage, details).catch(() => {});
           },
         });
       } catch (error) {
@@ -94,7 +94,8 @@ export const bootRoutes =
 
     app.get('/boot/:token/kernel', { config: PUBLIC, schema: { params: Token } }, async (request, reply) => {
       const found = await attemptOf(request.params.token);
-      if (request.method === 'GET') await boot.attempts.open(found.attempt.token, found.host);
+      if (request.method === 'GET')
+        await boot.attempts.open(found.attempt.id, found.host, request.socket.remoteAddress ?? '');
       const { kernel: size } = found.attempt.offer.sizes;
       return sendImage(request, reply, found, { name: KERNEL, size, stage: 'kernel-sent' });
     });
@@ -107,16 +108,6 @@ export const bootRoutes =
         const found = await attemptOf(request.params.token);
         const { initrd: size } = found.attempt.offer.sizes;
         return sendImage(request, reply, found, { name: INITRD, size, stage: 'initrd-sent' });
-      },
-    );
-
-    app.get(
-      '/boot/:token/pointer.ign',
-      { config: PUBLIC, schema: { params: Token } },
-      async (request, reply) => {
-        const { attempt, host } = await attemptOf(request.params.token);
-        await boot.reach(attempt.token, host, 'pointer-sent');
-        return reply.type('application/vnd.coreos.ignition+json').send({ ignition: { version: '3.3.0' } });
       },
     );
   };

@@ -1,6 +1,9 @@
+import type { AgentParts } from '../agent/parts.ts';
 import type { BootService } from '../boot/service.ts';
 import type { Missing } from '../doctor/missing.ts';
 import type { EventLog } from '../events/log.ts';
+import type { ConfigDelivery } from '../ignition/delivery.ts';
+import type { TlsWatch } from '../ignition/tls-watch.ts';
 import type { InventoryKeeper } from '../inventory/keeper.ts';
 import type { Advertised } from '../net/advertise.ts';
 import type { Readiness } from '../readiness.ts';
@@ -29,6 +32,12 @@ export interface HttpContext {
   /** Hashes of the tokens that may change things. */
   adminTokenHashes: () => Promise<string[]>;
   boot: BootService;
+  agents: AgentParts;
+  delivery: ConfigDelivery;
+  tlsWatch: TlsWatch;
+  /** `https://10.0.0.5:8443`, and the certificate that it is to be trusted by. */
+  httpsUrl: () => string;
+  authorityPem: string;
   /** Folder with the images, and what sends them. */
   assetsDir: string;
   bootDir: string;

@@ -36,6 +36,13 @@ export class HttpListener {
     (this.#app.server as unknown as HttpsServer).setSecureContext(certificate);
   }
 
+  /** Somebody could not finish the handshake. */
+  onTlsFailure(listener: (address: string, reason: string) => void): void {
+    this.#app.server.on('tlsClientError', (error: Error, socket: Socket) => {
+      listener(socket.remoteAddress ?? '', systemCode(error) ?? error.message);
+    });
+  }
+
   async stop(): Promise<void> {
     const deadline = setTimeout(() => {
       for (const socket of this.#connections) socket.destroy();

@@ -4,6 +4,8 @@ import { RailheadError } from '../errors.ts';
 import { foundation } from './migrations/0001-foundation.ts';
 import { boot } from './migrations/0002-boot.ts';
 import { stages } from './migrations/0003-stages.ts';
+import { provisioning } from './migrations/0004-provisioning.ts';
+import { contents } from './migrations/0005-contents.ts';
 import { COLUMN_TYPES, type Dialect } from './migrations/columns.ts';
 import type { Database } from './schema.ts';
 
@@ -12,6 +14,8 @@ const MIGRATIONS = {
   '0001-foundation': foundation,
   '0002-boot': boot,
   '0003-stages': stages,
+  '0004-provisioning': provisioning,
+  '0005-contents': contents,
 } as const;
 
 const NAMES = Object.keys(MIGRATIONS);

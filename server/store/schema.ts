@@ -9,6 +9,11 @@ export interface Database {
   hosts: HostsTable;
   attempts: AttemptsTable;
   sightings: SightingsTable;
+  contents: ContentsTable;
+  content_names: ContentNamesTable;
+  frozen_configs: FrozenConfigsTable;
+  first_boots: FirstBootsTable;
+  agents: AgentsTable;
 }
 
 export interface MetaTable {
@@ -54,13 +59,18 @@ export interface HostsTable {
 }
 
 export interface AttemptsTable {
+  /** The hash of its token. */
   token: string;
+  /** What its token is derived from. */
+  seed: string;
   host: string;
   action: string;
   /** What was promised, as JSON: the same offer keeps its token. */
   offer: string;
   created_at: number;
   opened_at: number | null;
+  /** The address that fetched its kernel. */
+  opened_from: string | null;
   /** The furthest stage. */
   stage: string;
   stage_at: number;
@@ -80,4 +90,56 @@ export interface SightingsTable {
   address: string | null;
   first_seen: number;
   last_seen: number;
+}
+
+export interface FrozenConfigsTable {
+  /** The hash of the attempt's token, here and below. */
+  attempt: string;
+  host: string;
+  /** As Ignition writes it: `sha512-…`. */
+  hash: string;
+  sealed: Buffer;
+  created_at: number;
+}
+
+export interface FirstBootsTable {
+  /** The hash of the token. */
+  token: string;
+  host: string;
+  attempt: string;
+  created_at: number;
+  ended_at: number | null;
+}
+
+export interface AgentsTable {
+  /** The hash of the token. */
+  token: string;
+  host: string;
+  attempt: string;
+  /** The hash of the token it has registered with. */
+  credential: string;
+  /** The hash of the nonce it has made. */
+  nonce: string;
+  registered_at: number;
+  last_seen: number;
+  revoked_at: number | null;
+}
+
+/** Files by what is in them. */
+export interface ContentsTable {
+  sha256: string;
+  size: number;
+  added_at: number;
+  /** Who vouches for these bytes, in words. */
+  verified_how: string;
+}
+
+/** Where contents are found below the assets folder. */
+export interface ContentNamesTable {
+  name: string;
+  sha256: string;
+  size: number;
+  /** Where it came from: a URL, or the file that was imported. */
+  origin: string;
+  added_at: number;
 }

@@ -11,6 +11,11 @@ const KEYS = {
   hosts: 'name',
   attempts: 'token',
   sightings: 'mac',
+  contents: 'sha256',
+  content_names: 'name',
+  frozen_configs: 'attempt',
+  first_boots: 'token',
+  agents: 'token',
 } as const satisfies Record<keyof Database, string>;
 
 export type TableName = keyof typeof KEYS;

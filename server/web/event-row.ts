@@ -24,6 +24,10 @@ function isBad(event: Event): boolean {
     case 'boot.ambiguous':
     case 'boot.held':
     case 'boot.loader-loop':
+    case 'boot.token-refused':
+    case 'boot.tls-failed':
+    case 'ignition.failed':
+    case 'agent.alarm':
     case 'boot.overdue':
     case 'boot.image-refused':
     case 'boot.menu-failed':

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { Attempts } from '../../server/boot/attempts.ts';
+import { Attempts, idOf } from '../../server/boot/attempts.ts';
 import { observeHost } from '../../server/boot/observe.ts';
 import { giveOrder } from '../../server/boot/orders.ts';
 import { OverdueWatch } from '../../server/boot/overdue.ts';
@@ -20,7 +20,7 @@ async function world(kind: StoreKind) {
   const now = () => time;
   const events = new EventLog({ store, now, keepCount: 1000, keepDays: 1000 });
   onTestFinished(() => events.stop());
-  const attempts = new Attempts({ store, events, now });
+  const attempts = new Attempts({ store, events, now, tokenOf: (seed) => `token-${seed}`.slice(0, 22) });
   const host = hostSpec();
   const kinds = async () =>
     (await events.list({ limit: 100 })).map((event) => [event.kind, Object.values(event.data)[0]]);
@@ -35,9 +35,9 @@ async function world(kind: StoreKind) {
       time += seconds * 1000;
     },
     boot: async () => {
-      const token = await attempts.offer(host, offer);
-      await attempts.reach(token, host, 'kernel-sent');
-      return token;
+      const id = idOf(await attempts.offer(host, offer));
+      await attempts.reach(id, host, 'kernel-sent');
+      return id;
     },
   };
 }
@@ -51,7 +51,7 @@ onEveryStore('boot attempts', (kind) => {
     const other = await attempts.offer(host, { ...offer, image: 'flatcar/stable/amd64-usr/1.2.4' });
     expect(other).not.toBe(first);
     expect(await attempts.find(first)).toBeUndefined();
-    await attempts.reach(other, host, 'kernel-sent');
+    await attempts.reach(idOf(other), host, 'kernel-sent');
     expect(await attempts.offer(host, { ...offer, image: 'flatcar/stable/amd64-usr/1.2.4' })).not.toBe(other);
     expect(await attempts.find(other)).toMatchObject({ isOpen: true });
     expect(await kinds()).toEqual([
@@ -62,7 +62,7 @@ onEveryStore('boot attempts', (kind) => {
 
   it('each stage is told once, and late ones move nothing back; after a failure things may go on', async () => {
     const { attempts, host, boot, kinds } = await world(kind);
-    const token = await boot();
+    const id = await boot();
     for (const stage of [
       'initrd-sent',
       'kernel-sent',
@@ -74,7 +74,7 @@ onEveryStore('boot attempts', (kind) => {
       'provisioned',
       'failed',
     ] as const) {
-      await attempts.reach(token, host, stage);
+      await attempts.reach(id, host, stage);
     }
     expect((await kinds()).slice(1).map(([, stage]) => stage)).toEqual([
       'kernel-sent',
@@ -85,7 +85,7 @@ onEveryStore('boot attempts', (kind) => {
       'provisioned',
       'failed',
     ]);
-    expect(await attempts.find(token)).toMatchObject({ stage: 'failed' });
+    expect(await attempts.byId(id)).toMatchObject({ stage: 'failed' });
     await attempts.reach('x'.repeat(22), host, 'boot-complete');
     expect(await attempts.find('../../etc/passwd')).toBeUndefined();
   });
@@ -100,8 +100,8 @@ onEveryStore('boot attempts', (kind) => {
     await boot();
     await boot();
     expect((await attempts.recordOf('n1')).failures).toBe(3);
-    const token = await boot();
-    await attempts.reach(token, host, 'boot-complete');
+    const id = await boot();
+    await attempts.reach(id, host, 'boot-complete');
     expect((await attempts.recordOf('n1')).failures).toBe(0);
     await boot();
     expect((await attempts.recordOf('n1')).failures).toBe(1);
@@ -110,10 +110,10 @@ onEveryStore('boot attempts', (kind) => {
   it('the report of a finished installation, and nothing else, clears the order to install', async () => {
     const { attempts, events, host, boot, now } = await world(kind);
     await giveOrder(events, host, { order: 'reinstall' }, now());
-    const token = await boot();
-    await attempts.reach(token, host, 'boot-complete');
+    const id = await boot();
+    await attempts.reach(id, host, 'boot-complete');
     expect(await attempts.recordOf('n1')).toHaveProperty('reinstallAt');
-    await attempts.reach(token, host, 'installed');
+    await attempts.reach(id, host, 'installed');
     expect(await attempts.recordOf('n1')).toMatchObject({ installedAt: now() });
     expect(await attempts.recordOf('n1')).not.toHaveProperty('reinstallAt');
   });
@@ -150,18 +150,18 @@ onEveryStore('boot attempts', (kind) => {
       (await events.list({ limit: 100 })).flatMap((event) =>
         event.kind === 'boot.overdue' ? [[event.host, event.data.stage, event.data.waitingFor]] : [],
       );
-    const token = await boot();
+    const id = await boot();
     await watch.look();
     expect(await late()).toEqual([]);
     pass(301);
     await watch.look();
     await watch.look();
     expect(await late()).toEqual([['n1', 'kernel-sent', 'its initrd to be fetched']]);
-    await attempts.reach(token, host, 'initrd-sent');
+    await attempts.reach(id, host, 'initrd-sent');
     pass(400);
     await watch.look();
     expect((await late()).length).toBe(2);
-    await attempts.reach(token, host, 'boot-complete');
+    await attempts.reach(id, host, 'boot-complete');
     pass(100_000);
     await watch.look();
     expect((await late()).length).toBe(2);
@@ -169,18 +169,19 @@ onEveryStore('boot attempts', (kind) => {
 
   it('a held host stays held whatever it reports, and one that has worked is known as such', async () => {
     const { attempts, events, host, store, boot, now } = await world(kind);
-    const token = await boot();
+    const id = await boot();
     await giveOrder(events, host, { order: 'hold', reason: 'smoke' }, now());
-    await attempts.reach(token, host, 'provisioned');
+    await attempts.reach(id, host, 'provisioned');
     expect(await observeHost(store.db, host, now())).toMatchObject({ state: 'quarantined', hold: 'smoke' });
     expect(await attempts.recordOf('n1')).toMatchObject({ everReady: true, failures: 0 });
   });
 
   it('fetching begins a boot, but only the whole kernel is a stage', async () => {
     const { attempts, host, store, kinds, now } = await world(kind);
-    const token = await attempts.offer(host, offer);
-    await attempts.open(token, host);
-    await attempts.open(token, host);
+    const id = idOf(await attempts.offer(host, offer));
+    await attempts.open(id, host, '10.0.0.9');
+    await attempts.open(id, host, '10.0.0.10');
+    expect(await attempts.byId(id)).toMatchObject({ openedFrom: '10.0.0.9' });
     expect(await kinds()).toEqual([['boot.attempt-opened', 'run']]);
     expect(await observeHost(store.db, host, now())).toMatchObject({ state: 'netbooting', stage: 'menu' });
   });

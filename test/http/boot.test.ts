@@ -39,7 +39,7 @@ it('a boot from the first menu to the last report, and every step of it as an ev
   expect(await fetchText('kernel')).toBe('kernel '.repeat(1000));
   expect(await fetchText(`initrd/${INITRD}`)).toBe('initrd '.repeat(1000));
   await expect.poll(async () => (await context.boot.attemptOf(token))?.attempt.stage).toBe('initrd-sent');
-  expect((await get(app, `/boot/${token}/pointer.ign`)).json()).toEqual({ ignition: { version: '3.3.0' } });
+  expect((await get(app, `/boot/${token}/pointer.ign`)).json().ignition.version).toBe('3.3.0');
   for (const stage of ['ignition-done', 'boot-complete']) {
     const headers = { authorization: `Bearer ${token}` };
     expect(
@@ -188,6 +188,7 @@ it('a menu that fails to render is a 500 with file and line and an event; other 
     templatesDir,
     baseUrl: () => 'http://10.0.0.5:8080',
     maxFailures: 3,
+    tokenOf: (seed) => seed.slice(0, 22),
     isNews: () => true,
   });
   const logger = pino({ level: 'silent' }) as FastifyBaseLogger;
@@ -215,6 +216,7 @@ it('thousands of machines that nobody knows cost little: few events, a bounded l
     templatesDir: join(import.meta.dirname, '../../templates'),
     baseUrl: () => 'http://10.0.0.5:8080',
     maxFailures: 3,
+    tokenOf: (seed) => seed.slice(0, 22),
     isNews: (source, what) => damper.admit(source, what) !== undefined,
   });
   const logger = pino({ level: 'silent' }) as FastifyBaseLogger;

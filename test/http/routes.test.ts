@@ -80,7 +80,7 @@ describe('every route', () => {
       const { routes } = await buildReady(await httpContext(), secure);
       expect(routes.length).toBeGreaterThan(10);
       for (const route of routes)
-        expect(['public', 'attempt', 'admin'], named(route)).toContain(route.config?.access);
+        expect(['public', 'machine', 'admin'], named(route)).toContain(route.config?.access);
       const open = routes.filter(({ config }) => config?.access === 'public').map(named);
       for (const name of open) expect(name).toMatch(/^(GET|HEAD) /);
       // A new public route belongs in this list, after a thought about what it reveals.

@@ -1,11 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { hashToken } from '../../server/access/admin-token.ts';
+import { Vault } from '../../server/access/vault.ts';
+import { createAgentParts } from '../../server/agent/parts.ts';
 import { BootService } from '../../server/boot/service.ts';
 import { EventLog } from '../../server/events/log.ts';
 import type { HttpContext } from '../../server/http/context.ts';
 import { createFileSender } from '../../server/http/files/sender.ts';
 import { ProgressBook } from '../../server/http/progress.ts';
+import { ConfigDelivery } from '../../server/ignition/delivery.ts';
+import { TlsWatch } from '../../server/ignition/tls-watch.ts';
 import { InventoryIndex } from '../../server/inventory/index.ts';
 import type { InventoryKeeper } from '../../server/inventory/keeper.ts';
 import { loadInventoryFolder } from '../../server/inventory/load.ts';
@@ -34,6 +38,7 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
   };
   const assetsDir = await tempFolder();
   const advertised = { url: 'http://10.0.0.5:8080', address: '10.0.0.5', reason: 'a test', warnings: [] };
+  const vault = new Vault(Buffer.alloc(32, 7));
   const boot = new BootService({
     store,
     events,
@@ -43,7 +48,19 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     templatesDir: TEMPLATES,
     baseUrl: () => advertised.url,
     maxFailures: 3,
+    tokenOf: (seed) => vault.token('attempt', seed),
     isNews: () => true,
+  });
+  const agents = createAgentParts({
+    store,
+    events,
+    now: Date.now,
+    boot,
+    isNews: () => true,
+    hostOf: (name) => keeper.index.host(name),
+    tokenOf: (purpose, ...facts) => vault.token(purpose, ...facts),
+    policy: { expiryMs: 3_600_000, checkMac: true, refuseOtherAddress: false },
+    askerOf: (address) => ({ address, isAttached: false }),
   });
   const files = createFileSender({ cacheBytes: 1024 * 1024 });
   onTestFinished(() => files.stop());
@@ -54,8 +71,24 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     events,
     inventory: keeper as unknown as InventoryKeeper,
     advertise: () => advertised,
+    ports: () => ({ http: 8080, https: 8443, tftp: 69 }),
     inventoryFolder: { dir: EXAMPLE, shownAs: 'inventory' },
     boot,
+    agents,
+    delivery: new ConfigDelivery({
+      store,
+      events,
+      now: Date.now,
+      isNews: () => true,
+      seal: (content, about) => vault.seal(content, about),
+      unseal: (sealed, about) => vault.unseal(sealed, about),
+      render: async ({ host, purpose, token }) => ({
+        text: JSON.stringify({ host: host.name, purpose, token }),
+      }),
+    }),
+    tlsWatch: new TlsWatch(Date.now),
+    httpsUrl: () => 'https://10.0.0.5:8443',
+    authorityPem: '-----BEGIN CERTIFICATE-----\n',
     assetsDir,
     bootDir: await tempFolder(),
     files,

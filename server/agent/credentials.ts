@@ -1,0 +1,57 @@
+import type { Attempt } from '../boot/attempts.ts';
+import type { BootService } from '../boot/service.ts';
+import type { HostSpec } from '../inventory/model.ts';
+import type { FirstBoots } from './first-boots.ts';
+import type { Registrations } from './registrations.ts';
+
+/** What a token is: whose, and what it is good for. */
+export interface Credential {
+  /** The token of a boot from the network, that of the first boot from disk, or a machine's own. */
+  kind: 'attempt' | 'first-boot' | 'agent';
+  token: string;
+  host: HostSpec;
+  attempt: Attempt;
+}
+
+export interface CredentialsOptions {
+  boot: BootService;
+  firstBoots: FirstBoots;
+  registrations: Registrations;
+  hostOf: (name: string) => HostSpec | undefined;
+}
+
+/** The one place that knows all kinds of tokens that machines show. */
+export class Credentials {
+  readonly #options: CredentialsOptions;
+
+  constructor(options: CredentialsOptions) {
+    this.#options = options;
+  }
+
+  /** `undefined` for a token that is over, was never given out, or belongs to a host that is no longer there. */
+  async find(token: string, kinds: readonly Credential['kind'][]): Promise<Credential | undefined> {
+    for (const kind of kinds) {
+      const found = await this.#find(token, kind);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  async #find(token: string, kind: Credential['kind']): Promise<Credential | undefined> {
+    const { boot, firstBoots, registrations, hostOf } = this.#options;
+    if (kind === 'attempt') {
+      const found = await boot.attemptOf(token);
+      return found === undefined ? undefined : { kind, token, ...found };
+    }
+    const known = await (kind === 'agent' ? registrations : firstBoots).find(token);
+    if (known === undefined) return undefined;
+    const host = hostOf(known.host);
+    const attempt = await boot.attempts.byId(known.attempt);
+    return host === undefined || attempt === undefined ? undefined : { kind, token, host, attempt };
+  }
+}
+
+/** The token of `Authorization: Bearer …`. */
+export function bearerOf(header: string | undefined): string | undefined {
+  return /^Bearer ([\w-]{22})$/i.exec(header ?? '')?.[1];
+}

@@ -1,0 +1,69 @@
+import { type AdmitPolicy, type Asker, admit } from '../boot/admit.ts';
+import { shortId } from '../boot/attempts.ts';
+import { RailheadError } from '../errors.ts';
+import type { NewEvent } from '../events/kinds.ts';
+import type { EventLog } from '../events/log.ts';
+import { findHostRow } from '../store/hosts.ts';
+import type { Store } from '../store/store.ts';
+import type { Credential } from './credentials.ts';
+
+export interface GateOptions {
+  store: Store;
+  events: EventLog;
+  now: () => number;
+  policy: AdmitPolicy;
+  /** What can be seen of who has this address. */
+  askerOf: (address: string) => Asker;
+  isNews: (source: string, what: string) => boolean;
+}
+
+/** Stands before everything that only one host may have, and tells of everybody it turns away. */
+export class Gate {
+  readonly #options: GateOptions;
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+  }
+
+  /** Throws when `what` must not go to this address now. */
+  async pass(credential: Credential, address: string, what: string): Promise<void> {
+    const { store, now, policy, askerOf } = this.#options;
+    const { host, attempt, kind } = credential;
+    const hold = (await findHostRow(store.db, host.name))?.hold_reason ?? undefined;
+    // A machine boots from its disk whenever it is switched on, and with whatever address it is given then.
+    const isLimited = kind === 'attempt';
+    const admission = admit({
+      host,
+      hold,
+      asker: askerOf(address),
+      lastProgress: isLimited ? attempt.stageAt : undefined,
+      openedFrom: isLimited ? attempt.openedFrom : undefined,
+      policy,
+      now: now(),
+    });
+    const about = { host: host.name, attempt: shortId(attempt.id) };
+    if (admission.verdict === 'admitted') {
+      const { note: reason } = admission;
+      if (reason !== undefined) this.#tell({ kind: 'boot.address-changed', ...about, data: { reason } });
+      return;
+    }
+    const { verdict, why } = admission;
+    this.#tell({ kind: 'boot.token-refused', ...about, data: { what, reason: why, address } });
+    if (verdict === 'wait') throw new RailheadError('RH_HOST_HELD', `Not now: ${why}.`);
+    throw new RailheadError('RH_TOKEN_REFUSED', `Refused: ${why}.`);
+  }
+
+  /** Somebody showed a token that is none. */
+  refuseUnknown(address: string, what: string): RailheadError {
+    const reason = 'the token belongs to no boot that is under way';
+    this.#tell({ kind: 'boot.token-refused', data: { what, reason, address } });
+    return new RailheadError('RH_TOKEN_REFUSED', `Refused: ${reason}.`, {
+      hint: 'The machine must boot anew from the network.',
+    });
+  }
+
+  #tell(event: NewEvent): void {
+    const { events, isNews } = this.#options;
+    if (isNews(event.host ?? '', JSON.stringify(event.data))) void events.append(event).catch(() => {});
+  }
+}

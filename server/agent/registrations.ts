@@ -1,0 +1,100 @@
+import { idOf, shortId } from '../boot/attempts.ts';
+import { AGENT_ALIVE_MS } from '../boot/decide.ts';
+import { RailheadError } from '../errors.ts';
+import type { EventLog } from '../events/log.ts';
+import type { HostSpec } from '../inventory/model.ts';
+import { initialState } from '../lifecycle/host-state.ts';
+import {
+  type AgentRow,
+  endFirstBoots,
+  findAgent,
+  findAgentByCredential,
+  insertAgent,
+  revokeAgents,
+  touchAgent,
+} from '../store/agents.ts';
+import { updateHostRow } from '../store/hosts.ts';
+import type { Store } from '../store/store.ts';
+
+export interface RegistrationsOptions {
+  store: Store;
+  events: EventLog;
+  now: () => number;
+  /** A token that is made of these facts, and can be made of them again. */
+  tokenOf: (...facts: string[]) => string;
+}
+
+/** With what a machine asks to be registered. */
+export interface RegisterRequest {
+  host: HostSpec;
+  /** The attempt it belongs to, by its id. */
+  attempt: string;
+  /** The token it came with: an attempt's, or the one that its installer wrote to disk. */
+  credential: string;
+  /** Made on the machine, once: it tells a repeated request from another machine's. */
+  nonce: string;
+  address: string;
+}
+
+/** Machines that have exchanged the token of their boot for one of their own: once per boot, whoever asks. */
+export class Registrations {
+  readonly #options: RegistrationsOptions;
+
+  constructor(options: RegistrationsOptions) {
+    this.#options = options;
+  }
+
+  /** The machine's own token. The same request again gets the same answer: replies get lost. */
+  async register(request: RegisterRequest): Promise<string> {
+    const { events, now: clock, tokenOf } = this.#options;
+    const { host, attempt, address } = request;
+    const [credential, nonce] = [idOf(request.credential), idOf(request.nonce)];
+    const token = tokenOf(request.credential, request.nonce);
+    let known: AgentRow | undefined;
+    await events.transact(async (db) => {
+      const now = clock();
+      known = await findAgentByCredential(db, credential);
+      if (known === undefined) {
+        await revokeAgents(db, host.name, now);
+        await insertAgent(db, {
+          token: idOf(token),
+          host: host.name,
+          attempt,
+          credential,
+          nonce,
+          registered_at: now,
+          last_seen: now,
+          revoked_at: null,
+        });
+        return [{ kind: 'agent.registered', host: host.name, attempt: shortId(attempt), data: { address } }];
+      }
+      if (known.nonce === nonce) return [];
+      // Two machines have one boot's token, and nothing tells which of them is the host.
+      const reason = `two machines have registered with the token of one boot; the second from ${address}`;
+      await revokeAgents(db, host.name, now);
+      await endFirstBoots(db, host.name, now);
+      await updateHostRow(
+        db,
+        host.name,
+        { hold_reason: reason, hold_since: now, state: 'quarantined', state_since: now },
+        { state: initialState(host), now },
+      );
+      return [{ kind: 'agent.alarm', host: host.name, attempt: shortId(attempt), data: { address, reason } }];
+    });
+    if (known === undefined || (known.nonce === nonce && known.revoked_at === null)) return token;
+    throw new RailheadError('RH_TOKEN_REFUSED', 'This boot has registered already.', {
+      hint: `Find out which machine is ${host.name}; then \`railhead release ${host.name}\` and boot it anew.`,
+    });
+  }
+
+  /** Whose token this is; `undefined` for one that was revoked or never given out. */
+  async find(token: string): Promise<{ host: string; attempt: string } | undefined> {
+    const { store, now: clock } = this.#options;
+    const row = await findAgent(store.db, idOf(token));
+    if (row === undefined || row.revoked_at !== null) return undefined;
+    const now = clock();
+    // Every request proves that it lives; one write in a while is enough to say so.
+    if (now - row.last_seen > AGENT_ALIVE_MS / 10) await touchAgent(store.db, row.token, now);
+    return { host: row.host, attempt: row.attempt };
+  }
+}

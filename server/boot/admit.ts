@@ -1,0 +1,63 @@
+import type { HostSpec } from '../inventory/model.ts';
+
+/** Who asks for what only a certain host may have. */
+export interface Asker {
+  address: string;
+  /** It is on a link of this machine, not behind a router. */
+  isAttached: boolean;
+  /** Which card has that address, as the kernel knows; `undefined` when it doesn't. */
+  mac?: string | undefined;
+}
+
+export interface AdmitInput {
+  host: HostSpec;
+  hold?: string | undefined;
+  asker: Asker;
+  /** When the token was last good for something new; `undefined` for one without a time limit. */
+  lastProgress?: number | undefined;
+  /** Where this boot's kernel went to. */
+  openedFrom?: string | undefined;
+  policy: AdmitPolicy;
+  now: number;
+}
+
+export interface AdmitPolicy {
+  /** How long a token is good for after the last progress. */
+  expiryMs: number;
+  /** Whether the asker's card must be one of the host's, where that can be seen. */
+  checkMac: boolean;
+  /** Whether another address than the kernel's is refused, or only noted. */
+  refuseOtherAddress: boolean;
+}
+
+export type Admission =
+  | { verdict: 'admitted'; note?: string }
+  /** Not now: the machine is to ask again. */
+  | { verdict: 'wait'; why: string }
+  | { verdict: 'refused'; why: string };
+
+/**
+ * Whether the holder of a host's token gets what only that host may have. Tokens cross the network in clear, so the
+ * token alone is not enough where more can be seen. Pure.
+ */
+export function admit(input: AdmitInput): Admission {
+  const { host, hold, asker, lastProgress, openedFrom, policy, now } = input;
+  if (hold !== undefined) return { verdict: 'wait', why: `${host.name} is held: ${hold}` };
+  if (lastProgress !== undefined && now - lastProgress > policy.expiryMs) {
+    const minutes = Math.round((now - lastProgress) / 60_000);
+    return { verdict: 'refused', why: `the token has expired: nothing was heard for ${minutes} minutes` };
+  }
+  if (policy.checkMac && asker.isAttached && host.macs.length > 0) {
+    // It has just spoken to us, so the kernel knows its card: if not, it has only forgotten it for a moment.
+    if (asker.mac === undefined) return { verdict: 'wait', why: `the card of ${asker.address} is not known` };
+    if (!host.macs.includes(asker.mac)) {
+      return {
+        verdict: 'refused',
+        why: `${asker.address} is on the card ${asker.mac}, which is not one of ${host.name}'s`,
+      };
+    }
+  }
+  if (openedFrom === undefined || openedFrom === asker.address) return { verdict: 'admitted' };
+  const why = `its kernel went to ${openedFrom}, but ${asker.address} asks`;
+  return policy.refuseOtherAddress ? { verdict: 'refused', why } : { verdict: 'admitted', note: why };
+}
