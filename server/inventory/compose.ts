@@ -88,6 +88,7 @@ function hostSpec(layers: Layers, profile: ProfileSpec, member: boolean): HostSp
     ...optional('uuid', host.uuid),
     ...optional('serial', host.serial),
     ...optional('ip', host.ip),
+    network: { ...pool.network, ...host.network },
     ...optional('disk', host.disk),
     localBoot: host.localBoot ?? 'auto',
     ...optional('bmc', host.bmc),
@@ -95,6 +96,7 @@ function hostSpec(layers: Layers, profile: ProfileSpec, member: boolean): HostSp
     taints: pool.taints ?? [],
     // Not by assignment: a variable may be called `__proto__`.
     variables: Object.fromEntries(ordered.flatMap((layer) => Object.entries(layer?.variables ?? {}))),
+    sshKeys: [...new Set(ordered.flatMap((layer) => layer?.sshKeys ?? []))],
     kernelArguments: ordered.flatMap((layer) => layer?.kernelArguments ?? []),
     snippets: ordered.flatMap((layer) => layer?.snippets ?? []),
   };
@@ -121,6 +123,7 @@ function profileSpec(profile: Profile): ProfileSpec {
     version: profile.version ?? 'current',
     arch: profile.arch ?? 'amd64',
     install: profile.install ?? 'ram',
+    sysexts: profile.sysexts ?? 'sysupdate',
     templates: profile.templates ?? {},
   };
 }

@@ -1,5 +1,5 @@
 import type { Arch } from './arch.ts';
-import type { Addon, Cluster, Host, Pool, Profile, Rollout } from './schema.ts';
+import type { Addon, Cluster, Host, Network, Pool, Profile, Rollout } from './schema.ts';
 
 /**
  * The inventory after validation: every default filled in, every spelling made one, every layer merged.
@@ -30,6 +30,7 @@ export interface ProfileSpec {
   version: string;
   arch: Arch;
   install: NonNullable<Profile['install']>;
+  sysexts: NonNullable<Profile['sysexts']>;
   templates: NonNullable<Profile['templates']>;
 }
 
@@ -62,12 +63,14 @@ export interface HostSpec {
   uuid?: string;
   serial?: string;
   ip?: string;
+  network: Network;
   disk?: NonNullable<Host['disk']>;
   localBoot: NonNullable<Host['localBoot']>;
   bmc?: NonNullable<Host['bmc']>;
   labels: PoolSpec['labels'];
   taints: PoolSpec['taints'];
   variables: Record<string, unknown>;
+  sshKeys: string[];
   kernelArguments: string[];
   snippets: string[];
 }

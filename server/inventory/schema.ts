@@ -51,7 +51,16 @@ const KernelArguments = Type.Array(
 const Snippets = Type.Array(Type.String({ minLength: 1, expected: 'the name of a template file' }), {
   description: 'Butane snippets merged on top. In order: cluster, profile, pool, host.',
 });
+const SshKeys = Type.Array(
+  Type.String({
+    pattern:
+      '^(ssh-(ed25519|rsa|dss)|ecdsa-sha2-nistp(256|384|521)|sk-[a-z0-9@.-]+) [A-Za-z0-9+/]+={0,3}( [^\\x00-\\x1f]*)?$',
+    expected: 'a public key as in ~/.ssh/id_ed25519.pub, such as "ssh-ed25519 AAAAC3… you@desk"',
+  }),
+  { description: 'Who may log in as "core". All of them: cluster, profile, pool, host.' },
+);
 const layered = {
+  sshKeys: Type.Optional(SshKeys),
   variables: Type.Optional(Variables),
   kernelArguments: Type.Optional(KernelArguments),
   snippets: Type.Optional(Snippets),
@@ -103,6 +112,25 @@ const Ip = checked(
     text.includes('/')
       ? `expected an IP address without a prefix length, such as 10.0.0.11, got ${quote(text)}`
       : '',
+);
+
+const Network = Type.Object(
+  {
+    prefixLength: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 128,
+        description: 'With `ip`: its address is set by hand, without DHCP.',
+      }),
+    ),
+    gateway: Type.Optional(Ip),
+    dns: Type.Optional(Type.Array(Ip, { description: 'Name servers.' })),
+    domains: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { description: 'Search domains.' })),
+  },
+  {
+    ...closed,
+    description: 'The network of its hosts; without it they use DHCP. A host wins over its pool.',
+  },
 );
 
 const Rollout = Type.Object(
@@ -191,6 +219,12 @@ export const Profile = Type.Object(
       }),
     ),
     arch: Type.Optional(Type.Enum(['amd64', 'arm64'], { description: 'Default: amd64.' })),
+    sysexts: Type.Optional(
+      Type.Enum(['sysupdate', 'ignition'], {
+        description:
+          'How a host gets Kubernetes and containerd. sysupdate: systemd-sysupdate, from the feed. ignition: as files, with their hashes. Default: sysupdate.',
+      }),
+    ),
     install: Type.Optional(
       Type.Enum(['ram', 'disk'], {
         description:
@@ -251,6 +285,7 @@ export const Pool = Type.Object(
         ),
       ),
     ),
+    network: Type.Optional(Network),
     rollout: Type.Optional(Rollout),
     updatesDisabled: Type.Optional(Type.Boolean({ description: 'Never update machines of this pool.' })),
     ...layered,
@@ -298,6 +333,7 @@ export const Host = Type.Object(
     uuid: Type.Optional(Uuid),
     serial: Type.Optional(Type.String({ minLength: 1, description: 'The SMBIOS serial number.' })),
     ip: Type.Optional(Ip),
+    network: Type.Optional(Network),
     disk: Type.Optional(Disk),
     localBoot: Type.Optional(
       Type.Enum(['auto', 'exit', 'sanboot', 'localboot'], {
@@ -342,5 +378,6 @@ export type Profile = Static<typeof Profile>;
 export type Pool = Static<typeof Pool>;
 export type Host = Static<typeof Host>;
 export type SecretRef = Static<typeof SecretRef>;
+export type Network = Static<typeof Network>;
 export type Rollout = Static<typeof Rollout>;
 export type Addon = Static<typeof Addon>;

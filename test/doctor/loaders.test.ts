@@ -17,6 +17,7 @@ const profile = (name: string, arch: Arch): ProfileSpec => ({
   version: '4459.2.0',
   arch,
   install: 'disk',
+  sysexts: 'sysupdate',
   templates: {},
 });
 const BOTH = { profiles: [profile('rack', 'amd64'), profile('edge', 'arm64'), profile('rack2', 'amd64')] };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, LightMyRequestResponse } from 'fastify';
 import pino from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { Vault } from '../../server/access/vault.ts';
@@ -26,7 +26,7 @@ interface World {
   context: Awaited<ReturnType<typeof httpContext>>;
   render: { answer: (request: ConfigRequest) => RenderedConfig; count: number };
 }
-type Ask = ReturnType<FastifyInstance['inject']>;
+type Ask = Promise<LightMyRequestResponse>;
 
 /** A machine that has fetched its kernel. */
 async function world(install: 'ram' | 'disk' = 'ram'): Promise<World> {

@@ -46,6 +46,7 @@ const PUBLIC_ROUTES = [
   'GET /api/v1/revisions',
   'GET /api/v1/revisions/:revision',
   'GET /api/v1/server',
+  'GET /api/v1/sysexts',
   'GET /api/v1/transfers',
   'GET /assets/*',
   'GET /boot.grub',
@@ -59,6 +60,12 @@ const PUBLIC_ROUTES = [
   'GET /readyz',
   'GET /static/live.js',
   'GET /static/style.css',
+  'GET /sysext/:file',
+  'GET /sysext/:name/:file',
+  'GET /sysext/c/:cluster/:file',
+  'GET /sysext/c/:cluster/:name/:file',
+  'GET /sysext/noop.conf',
+  'GET /sysext/signing-key.gpg',
 ];
 
 /** A route's URL with something in place of its parameters. */
@@ -69,6 +76,10 @@ function concrete(url: string): string {
     token: 'x'.repeat(22),
     file: INITRD,
     mac: 'aa:bb:cc:00:00:01',
+    name: 'kubernetes',
+    version: 'none',
+    arch: 'arm64',
+    cluster: 'lab',
   };
   return url.replace('*', 'autoexec.ipxe').replaceAll(/:(\w+)/g, (_all, name: string) => values[name]!);
 }
@@ -101,7 +112,8 @@ describe('every route', () => {
       if (config?.access !== 'public' || method === 'HEAD' || url.endsWith('/stream')) continue;
       const { statusCode } = await app.inject({ url: concrete(url), remoteAddress: '10.1.2.3', headers });
       // There is no boot under way whose token could be known, and no image; everything else is simply there.
-      expect(statusCode, url).toBe(url.includes(':token') || url === '/assets/*' ? 404 : 200);
+      const isMissing = url.includes(':token') || url === '/assets/*' || url.startsWith('/sysext/:');
+      expect(statusCode, url).toBe(isMissing || url.startsWith('/sysext/c/') ? 404 : 200);
     }
   });
 });
