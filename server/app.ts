@@ -7,18 +7,26 @@ import { ensureVault } from './access/vault.ts';
 import { createAgentParts } from './agent/parts.ts';
 import { OverdueWatch } from './boot/overdue.ts';
 import { BootService } from './boot/service.ts';
+import { Space } from './content/space.ts';
+import { ContentStore } from './content/store.ts';
 import { DataFolder } from './data-folder.ts';
 import { findMissing } from './doctor/missing.ts';
 import { StoreRecovery } from './doctor/store-recovery.ts';
 import { RailheadError, toRailheadError } from './errors.ts';
 import { describeEvent } from './events/describe.ts';
 import { EventLog } from './events/log.ts';
+import { FeedService } from './feed/service.ts';
+import { noopDefinition } from './feed/transfer-definition.ts';
 import { buildHttpApp } from './http/app.ts';
 import type { HttpContext } from './http/context.ts';
 import { createFileSender } from './http/files/sender.ts';
 import { HttpListener } from './http/listener.ts';
 import { ProgressBook } from './http/progress.ts';
 import { ConfigDelivery } from './ignition/delivery.ts';
+import { sysextsOfHost } from './ignition/host-sysexts.ts';
+import { ConfigRenderer } from './ignition/renderer.ts';
+import { secretReader } from './ignition/secret-reader.ts';
+import { TemplateFolders, templateFolders } from './ignition/template-folders.ts';
 import { TlsWatch } from './ignition/tls-watch.ts';
 import { InventoryKeeper } from './inventory/keeper.ts';
 import { type Advertised, chooseAdvertised } from './net/advertise.ts';
@@ -43,6 +51,8 @@ export interface AppOptions {
   inventoryShownAs: string;
   /** The Node that runs this, for messages about rights. */
   nodeBinary: string;
+  /** Where secrets of the inventory may be found, besides files. */
+  env: Readonly<Record<string, string | undefined>>;
   /** It can't go on safely: the process must end at once. */
   onFatal: (error: RailheadError) => void;
 }
@@ -64,6 +74,9 @@ export interface RunningApp {
 
 /** A new certificate every day: none ever expires, and it follows the machine's addresses. */
 const CERTIFICATE_RENEWAL_MS = 86_400_000;
+
+/** What images must leave free on their disk. */
+const MIN_FREE_BYTES = 512 * 1024 * 1024;
 
 /** Builds every part, hands each what it needs and starts them in order; on failure, stops what had started. */
 export async function startApp(options: AppOptions): Promise<RunningApp> {
@@ -138,7 +151,8 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   onUndo(() => recovery.stop());
 
   let advertise: Advertised | undefined;
-  const ports = { http: 0, https: 0, tftp: 0 };
+  // What was asked for, until it is known what it became: requests come in before the last of them listens.
+  const ports = { http: settings.httpPort, https: settings.httpsPort, tftp: settings.tftpPort };
   const damper = new Damper(() => performance.now());
   const isNews = (source: string, what: string) => damper.admit(source, what) !== undefined;
   const baseUrl = (): string => advertise?.url ?? '';
@@ -152,6 +166,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     baseUrl,
     maxFailures: settings.maxBootFailures,
     tokenOf: (seed) => vault.token('attempt', seed),
+    machineIdOf: (host) => vault.id('machine-id', host),
     isNews,
   });
   const agents = createAgentParts({
@@ -169,6 +184,15 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     },
     askerOf: (address) => seeAsker(address, localAddresses(), neighbourMac),
   });
+  const httpsUrl = () => httpsUrlOf(advertise!.address, ports.https);
+  const renderer = new ConfigRenderer({
+    inventory: () => inventory,
+    templates: new TemplateFolders({ now, folders: templateFolders(settings.templates) }),
+    server: () => ({ url: baseUrl(), httpsUrl: httpsUrl(), ca: authority.certificatePem }),
+    readSecret: secretReader(settings.inventory, options.env),
+    sysextsOf: (host) => sysextsOfHost(host, { baseUrl: baseUrl(), find: (id) => sysexts.images.find(id) }),
+    feed: async () => ({ keyring: await sysexts.key.publicKeyring(), noop: noopDefinition() }),
+  });
   const delivery = new ConfigDelivery({
     store,
     events,
@@ -176,7 +200,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     isNews,
     seal: (content, about) => vault.seal(content, about),
     unseal: (sealed, about) => vault.unseal(sealed, about),
-    render: async () => ({ text: '{"ignition":{"version":"3.3.0"}}' }),
+    render: (request) => renderer.render(request),
   });
   const tlsWatch = new TlsWatch(now);
   const overdue = new OverdueWatch({
@@ -187,6 +211,26 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   });
   overdue.start();
   onUndo(() => overdue.stop());
+  const contents = new ContentStore({
+    store,
+    assetsDir: settings.assets,
+    now,
+    space: new Space({ dir: settings.assets, minFreeBytes: MIN_FREE_BYTES }),
+  });
+  await contents.start();
+  onUndo(() => contents.stop());
+  const sysexts = new FeedService({
+    contents,
+    events,
+    clusters: () => inventory.index.inventory.clusters,
+    assetsDir: settings.assets,
+    keysDir: data.keys,
+    baseUrl,
+    now,
+    onFault: (error) => logger.error({ err: error }, toRailheadError(error).message),
+  });
+  await sysexts.start();
+  onUndo(() => sysexts.stop());
   const files = createFileSender({ cacheBytes: settings.imageCacheMegabytes * 1024 * 1024 });
   onUndo(() => files.stop());
   const tftp = new TftpService({
@@ -230,11 +274,13 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     agents,
     delivery,
     tlsWatch,
-    httpsUrl: () => httpsUrlOf(advertise!.address, ports.https),
+    httpsUrl,
+    renderer,
     authorityPem: authority.certificatePem,
     assetsDir: settings.assets,
     bootDir: settings.boot,
     files,
+    sysexts,
     progress: new ProgressBook(now),
     transfers: () => tftp.transfers,
     adminTokenHashes: () => adminTokenHashes(store.db),
@@ -267,6 +313,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     if (event !== undefined && isNews(address, reason)) void events.append(event).catch(() => {});
   });
   const httpsPort = await https.start(settings.bind, settings.httpsPort, '--https-port');
+  Object.assign(ports, { http: httpPort, https: httpsPort });
   const renewal = setInterval(
     () =>
       void issue().then(
@@ -280,7 +327,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
 
   const tftpPort = await tftp.start();
   onUndo(() => tftp.stop());
-  Object.assign(ports, { http: httpPort, https: httpsPort, tftp: tftpPort });
+  ports.tftp = tftpPort;
   if (tftp.note !== undefined) startNotes.push({ part: 'tftp', message: tftp.note });
 
   // Only now that nothing else can fail: a token is shown once, and not to those whose start was refused.
@@ -307,6 +354,8 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     overdue.stop();
     tftp.stop();
     await Promise.all([http.stop(), https.stop()]);
+    await sysexts.stop();
+    await contents.stop();
     await inventory.stop();
     await events.append({ kind: 'server.stopped', data: { reason } }).catch((error: unknown) => {
       logger.error({ err: error }, 'the stop could not be recorded');

@@ -26,6 +26,8 @@ export interface Offer {
   /** What its files had when they were offered: one that is different by then is not sent. */
   sizes: ImageSizes;
   kernelArguments: string[];
+  /** A new beginning was ordered: what is on its disk goes. */
+  wipe: boolean;
 }
 
 export interface Attempt {
@@ -206,7 +208,14 @@ export class Attempts {
     const { success, works } = factsOf(stage);
     if (success) changes.failures = 0;
     if (works) changes.ever_ready = 1;
-    if (stage === 'installed') Object.assign(changes, { installed_at: now, reinstall_at: null });
+    if (stage === 'installed')
+      Object.assign(changes, { installed_at: now, reinstall_at: null, joined_at: null });
+    // A host that runs from RAM has emptied its partition by then.
+    const { action, wipe } = fromRow(row).offer;
+    if (stage === 'ignition-done' && action === 'run' && wipe) {
+      Object.assign(changes, { reinstall_at: null, joined_at: null });
+    }
+    if (stage === 'kubeadm-done') changes.joined_at = now;
     if (stage === 'provisioned') await endFirstBoots(db, row.host, now);
     const { message, bytes, of } = details;
     const data = {

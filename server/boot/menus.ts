@@ -4,7 +4,8 @@ import Handlebars from 'handlebars';
 import { RailheadError } from '../errors.ts';
 import type { HostSpec } from '../inventory/model.ts';
 
-export type MenuKind = 'pxelinux' | 'ipxe' | 'grub';
+export const MENU_KINDS = ['pxelinux', 'ipxe', 'grub'] as const;
+export type MenuKind = (typeof MENU_KINDS)[number];
 
 /** What a menu has to say, whatever language it says it in. */
 export interface MenuInput {

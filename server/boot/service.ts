@@ -25,6 +25,8 @@ export interface BootOptions {
   /** `http://10.0.0.5:8080` */
   baseUrl: () => string;
   maxFailures: number;
+  /** 32 hexadecimal digits, always the same for the same host. */
+  machineIdOf: (host: string) => string;
   /** See `AttemptsOptions`. */
   tokenOf: (seed: string) => string;
   /** Lets the first of equal messages through; see `Damper`. */
@@ -42,6 +44,8 @@ export interface Menu {
 interface Considered {
   decision: Decision;
   sizes: ImageSizes;
+  /** A new beginning was ordered. */
+  wipe: boolean;
 }
 
 const NO_SIZES: ImageSizes = { kernel: 0, initrd: 0 };
@@ -126,7 +130,8 @@ export class BootService {
     const record = await this.attempts.recordOf(host.name);
     const image = await inspectImage(assetsDir, imageOf(host));
     const [unservable, sizes] = 'fault' in image ? [image.fault, NO_SIZES] : [undefined, image.sizes];
-    return { decision: decide({ host, record, unservable, maxFailures, now: now() }), sizes };
+    const decision = decide({ host, record, unservable, maxFailures, now: now() });
+    return { decision, sizes, wipe: record.reinstallAt !== undefined };
   }
 
   async #menuOfHost(kind: MenuKind, host: HostSpec, identity: Identity): Promise<Menu> {
@@ -149,11 +154,12 @@ export class BootService {
   }
 
   async #whatFor(
-    { decision, sizes }: Considered,
+    { decision, sizes, wipe }: Considered,
     host: HostSpec,
     identity: Identity,
     tokenFor: (offer: Offer) => Promise<string>,
   ): Promise<MenuInput['what']> {
+    const { machineIdOf } = this.#options;
     const baseUrl = this.#options.baseUrl();
     switch (decision.action) {
       case 'install':
@@ -162,7 +168,12 @@ export class BootService {
           action: decision.action,
           image: imageOf(host),
           sizes,
-          kernelArguments: host.kernelArguments,
+          kernelArguments: [
+            ...host.kernelArguments,
+            // One that runs from RAM would be another machine to its cluster at every boot.
+            ...(host.os.install === 'ram' ? [`systemd.machine_id=${machineIdOf(host.name)}`] : []),
+          ],
+          wipe,
         };
         const token = await tokenFor(offer);
         return { boots: true, baseUrl, token, initrdName: INITRD, kernelArguments: offer.kernelArguments };

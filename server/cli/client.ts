@@ -3,6 +3,7 @@ import { access, readFile } from 'node:fs/promises';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { resolve } from 'node:path';
+import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { adminTokenFile, authorityFiles } from '../access/key-files.ts';
 import { DataFolder } from '../data-folder.ts';
@@ -51,15 +52,50 @@ export class Client {
     return (await this.#json(await this.#open('GET', path))) as T;
   }
 
+  /** An answer that is no JSON, such as a menu. */
+  async text(path: string, { asAdmin = false } = {}): Promise<string> {
+    const response = await this.#open('GET', path, asAdmin ? await this.#authorization() : {});
+    if (response.statusCode !== 200) await this.#json(response);
+    let text = '';
+    response.setEncoding('utf8');
+    for await (const chunk of response) text += chunk;
+    return text;
+  }
+
   /** For what changes something: sends the admin token. */
-  async post<T>(path: string): Promise<T> {
+  post<T>(path: string, body?: unknown): Promise<T> {
+    return this.#change<T>('POST', path, body);
+  }
+
+  delete<T>(path: string): Promise<T> {
+    return this.#change<T>('DELETE', path);
+  }
+
+  /** Sends a file, as it is read; `body` has exactly this many bytes. */
+  async upload<T>(path: string, body: Readable, bytes: number): Promise<T> {
+    const headers = {
+      ...(await this.#authorization()),
+      'content-type': 'application/octet-stream',
+      'content-length': String(bytes),
+    };
+    return (await this.#json(await this.#open('POST', path, headers, body))) as T;
+  }
+
+  async #change<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const headers = await this.#authorization();
+    if (body === undefined) return (await this.#json(await this.#open(method, path, headers))) as T;
+    headers['content-type'] = 'application/json';
+    return (await this.#json(await this.#open(method, path, headers, JSON.stringify(body)))) as T;
+  }
+
+  async #authorization(): Promise<Record<string, string>> {
     const token = await this.#token();
     if (token === undefined) {
       throw new RailheadError('RH_UNAUTHENTICATED', 'This needs the admin token, and none was found.', {
         hint: `Run it as the user who owns the data folder ${this.#dataDir}, or give --token-file FILE.`,
       });
     }
-    return (await this.#json(await this.#open('POST', path, { authorization: `Bearer ${token}` }))) as T;
+    return { authorization: `Bearer ${token}` };
   }
 
   /** An answer that goes on and on. */
@@ -69,7 +105,12 @@ export class Client {
     return response;
   }
 
-  #open(method: string, path: string, headers: Record<string, string> = {}): Promise<IncomingMessage> {
+  #open(
+    method: string,
+    path: string,
+    headers: Record<string, string> = {},
+    body?: string | Readable,
+  ): Promise<IncomingMessage> {
     const url = new URL(path, this.url);
     const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
     return new Promise((resolve, reject) => {
@@ -77,9 +118,21 @@ export class Client {
       outgoing.setTimeout(SILENCE_MS, () =>
         outgoing.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })),
       );
-      outgoing.on('response', resolve);
+      outgoing.on('response', (response) => {
+        if (typeof body === 'object') {
+          // What is refused needs no rest, and nobody waits for it.
+          body.destroy();
+          response.once('end', () => outgoing.destroy());
+        }
+        resolve(response);
+      });
       outgoing.on('error', (error) => reject(this.#explain(error)));
-      outgoing.end();
+      if (typeof body !== 'object') return void outgoing.end(body);
+      body.on('error', (error) => {
+        outgoing.destroy();
+        reject(error);
+      });
+      body.pipe(outgoing);
     });
   }
 

@@ -12,8 +12,11 @@ import { type CliIo, print } from './io.ts';
 import { registerMachines } from './machines.ts';
 import { registerOrders } from './orders.ts';
 import { registerReload } from './reload.ts';
+import { registerRender } from './render.ts';
 import { registerRestore } from './restore.ts';
 import { registerSchema } from './schema.ts';
+import { registerSimulate } from './simulate.ts';
+import { registerSysext } from './sysext.ts';
 import { registerTransfers } from './transfers.ts';
 import { registerUp } from './up.ts';
 import { registerVersion } from './version.ts';
@@ -34,11 +37,14 @@ const REGISTER = [
   registerSchema,
   registerHosts,
   registerHost,
+  registerRender,
   registerEvents,
   registerTransfers,
+  registerSysext,
   registerOrders,
   registerMachines,
   registerDhcp,
+  registerSimulate,
   registerReload,
   registerDoctor,
   registerBackup,
@@ -55,6 +61,8 @@ export async function runCli(io: CliIo): Promise<number> {
     .version(VERSION)
     .addHelpText('after', EXIT_CODES)
     .helpCommand(true)
+    // A command may have a --version of its own.
+    .enablePositionalOptions()
     .showSuggestionAfterError()
     .exitOverride()
     .configureOutput({

@@ -58,6 +58,7 @@ async function up(io: CliIo, flags: Record<string, unknown>): Promise<void> {
     logger,
     inventoryShownAs: shownAs(io, settings.inventory),
     nodeBinary: io.nodeBinary,
+    env: io.env,
     onFatal: (error: RailheadError) => {
       logger.fatal({ err: error }, error.message);
       io.exit(error.exitCode);

@@ -39,19 +39,27 @@ export function guardRoutes(
     }
   });
   app.addHook('onRequest', async (request) => {
-    if (request.routeOptions.config.access !== 'admin') return;
-    if (!secure && !isLoopback(request.socket.remoteAddress ?? '')) {
-      throw new RailheadError(
-        'RH_FORBIDDEN',
-        'This is refused over plain HTTP, except from this machine itself.',
-        {
-          hint: 'Use the HTTPS address, with the CA certificate from the data folder (keys/ca.pem).',
-        },
-      );
-    }
-    assertOwnHost(request, context.ownNames());
-    await assertToken(request, context);
+    if (request.routeOptions.config.access === 'admin') await assertAdmin(request, context, { secure });
   });
+}
+
+/** For who may change everything and see every secret. */
+export async function assertAdmin(
+  request: FastifyRequest,
+  context: HttpContext,
+  { secure }: { secure: boolean },
+): Promise<void> {
+  if (!secure && !isLoopback(request.socket.remoteAddress ?? '')) {
+    throw new RailheadError(
+      'RH_FORBIDDEN',
+      'This is refused over plain HTTP, except from this machine itself.',
+      {
+        hint: 'Use the HTTPS address, with the CA certificate from the data folder (keys/ca.pem).',
+      },
+    );
+  }
+  assertOwnHost(request, context.ownNames());
+  await assertToken(request, context);
 }
 
 /** A page on another site must not be able to make a browser act here, by its Origin or by rebinding a name. */

@@ -8,14 +8,16 @@ import { hostsApi } from './api/hosts.ts';
 import { inventoryApi } from './api/inventory.ts';
 import { machinesApi } from './api/machines.ts';
 import { simulationApi } from './api/simulation.ts';
+import { sysextsApi } from './api/sysexts.ts';
 import { transfersApi } from './api/transfers.ts';
 import { API_HEADER, API_VERSION } from './api-header.ts';
 import { assetRoutes } from './assets.ts';
 import { bootRoutes } from './boot.ts';
 import type { HttpContext } from './context.ts';
 import { answerError, answerErrors, answerUnreadable } from './errors.ts';
+import { feedRoutes } from './feed.ts';
 import { health } from './health.ts';
-import { configRoute, pointerRoute } from './ignition.ts';
+import { configRoute, pointerRoute, previewRoute } from './ignition.ts';
 import { pages } from './pages.ts';
 
 export interface HttpAppOptions {
@@ -57,10 +59,13 @@ export function buildHttpApp({ context, logger, tls }: HttpAppOptions): FastifyI
     bootRoutes,
     assetRoutes,
     pointerRoute,
+    previewRoute,
     agentRoutes,
     hostsApi,
     machinesApi,
     simulationApi,
+    feedRoutes,
+    sysextsApi,
     transfersApi,
     eventsApi,
     // What carries secrets is only there where TLS keeps it.

@@ -2,7 +2,9 @@ import type { AgentParts } from '../agent/parts.ts';
 import type { BootService } from '../boot/service.ts';
 import type { Missing } from '../doctor/missing.ts';
 import type { EventLog } from '../events/log.ts';
+import type { FeedService } from '../feed/service.ts';
 import type { ConfigDelivery } from '../ignition/delivery.ts';
+import type { ConfigRenderer } from '../ignition/renderer.ts';
 import type { TlsWatch } from '../ignition/tls-watch.ts';
 import type { InventoryKeeper } from '../inventory/keeper.ts';
 import type { Advertised } from '../net/advertise.ts';
@@ -34,6 +36,7 @@ export interface HttpContext {
   boot: BootService;
   agents: AgentParts;
   delivery: ConfigDelivery;
+  renderer: Pick<ConfigRenderer, 'preview' | 'reveal'>;
   tlsWatch: TlsWatch;
   /** `https://10.0.0.5:8443`, and the certificate that it is to be trusted by. */
   httpsUrl: () => string;
@@ -42,6 +45,8 @@ export interface HttpContext {
   assetsDir: string;
   bootDir: string;
   files: FileSender;
+  /** The sysext feed. */
+  sysexts: FeedService;
   progress: ProgressBook;
   /** TFTP downloads that are under way. */
   transfers: () => TransferStatus[];

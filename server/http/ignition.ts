@@ -1,13 +1,21 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
 import { bearerOf } from '../agent/credentials.ts';
 import type { Attempt } from '../boot/attempts.ts';
 import { shortId } from '../boot/attempts.ts';
+import { formatProblem } from '../document/problem.ts';
 import { RailheadError } from '../errors.ts';
+import { butaneText } from '../ignition/butane-text.ts';
+import { fileIn } from '../ignition/config-file.ts';
 import type { Purpose } from '../ignition/delivery.ts';
 import { pointerConfig } from '../ignition/pointer.ts';
+import type { InventoryNow, Preview } from '../ignition/renderer.ts';
+import { InventoryIndex } from '../inventory/index.ts';
 import type { HostSpec } from '../inventory/model.ts';
-import { MACHINE, PUBLIC } from './access.ts';
+import { loadRevision } from '../inventory/revision.ts';
+import { findHost } from '../lifecycle/describe-host.ts';
+import { assertAdmin, MACHINE, PUBLIC } from './access.ts';
 import { addressOf } from './agent.ts';
 import type { HttpContext } from './context.ts';
 
@@ -66,14 +74,96 @@ export const configRoute =
         const body =
           kind === 'attempt'
             ? await context.delivery.frozen(requestOf(attempt, host, token))
-            : await context.delivery.current({ host, token, purpose: 'system' });
+            : await context.delivery.current({ host, token, purpose: 'system', wipe: false });
         await context.boot.reach(attempt.id, host, 'config-sent', { bytes: body.length, of: body.length });
         return reply.type(IGNITION_TYPE).header('cache-control', 'no-store').send(body);
       },
     );
   };
 
+const PreviewQuery = Type.Object({
+  purpose: Type.Optional(Type.Enum(['system', 'installer'])),
+  format: Type.Optional(Type.Enum(['ignition', 'butane'])),
+  /** With its secrets. */
+  reveal: Type.Optional(Type.String()),
+  /** Of this revision of the inventory, by its hash or the beginning of it. */
+  revision: Type.Optional(Type.String({ pattern: '^[0-9a-f]{4,64}$' })),
+  /** Only what one file would have in it. */
+  file: Type.Optional(Type.String({ maxLength: 4096 })),
+});
+
+/** What a host would be configured with, for people: every secret is a marker. */
+export const previewRoute =
+  (context: HttpContext, options: { secure: boolean }): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const Params = Type.Object({ host: Type.String({ maxLength: 253 }) });
+    const schema = { params: Params, querystring: PreviewQuery };
+    app.get('/ignition/:host', { config: PUBLIC, schema }, async (request, reply) => {
+      // A machine that was given this URL would be configured with markers.
+      if (/^Ignition\//.test(request.headers['user-agent'] ?? '')) {
+        throw new RailheadError(
+          'RH_FORBIDDEN',
+          'This is a preview for people; machines use the URL of their menu.',
+        );
+      }
+      const from = await inventoryAt(context, request.query.revision);
+      const host = findHost(from.index, request.params.host);
+      const { reveal, purpose = await purposeOf(context, host) } = request.query;
+      reply
+        .header('cache-control', 'no-store')
+        .header('x-railhead-redacted', reveal === undefined ? 'yes' : 'no');
+      if (reveal === undefined) {
+        return answerPreview(reply, host, await context.renderer.preview(host, purpose, from), request.query);
+      }
+      // Everything, for who may change everything; and it is written down.
+      await assertAdmin(request, context, options);
+      const address = addressOf(request);
+      await context.events.append({ kind: 'ignition.revealed', host: host.name, data: { address } });
+      const revealed = await context.renderer.reveal(host, purpose);
+      return answerPreview(reply, host, revealed, request.query);
+    });
+  };
+
+function answerPreview(
+  reply: FastifyReply,
+  host: HostSpec,
+  preview: Preview,
+  { format, file }: { format?: string; file?: string },
+) {
+  if ('problems' in preview) throw cannotRender(host, preview.problems.map(formatProblem));
+  if (file !== undefined) {
+    const content = fileIn(JSON.parse(preview.text), file);
+    if (content === undefined) {
+      throw new RailheadError('RH_NOT_FOUND', `The configuration of ${host.name} has no file ${file}.`);
+    }
+    return reply.type('text/plain; charset=utf-8').send(content);
+  }
+  if (format === 'butane') {
+    return reply.type('text/plain; charset=utf-8').send(butaneText(preview.layers));
+  }
+  return reply.type(IGNITION_TYPE).send(preview.text);
+}
+
+async function inventoryAt(context: HttpContext, revision: string | undefined): Promise<InventoryNow> {
+  if (revision === undefined) return context.inventory;
+  const { hash, inventory } = await loadRevision(context.store.db, revision);
+  return { revision: hash, index: new InventoryIndex(inventory) };
+}
+
+/** What it boots with next: an installer, as long as it is not installed. */
+async function purposeOf(context: HttpContext, host: HostSpec): Promise<Purpose> {
+  if (host.os.install === 'ram') return 'system';
+  return (await context.boot.decide(host)).action === 'local' ? 'system' : 'installer';
+}
+
+function cannotRender(host: HostSpec, problems: readonly string[]): RailheadError {
+  return new RailheadError(
+    'RH_CONFIG_UNAVAILABLE',
+    `The configuration of ${host.name} can't be made:\n${problems.join('\n')}`,
+  );
+}
+
 function requestOf(attempt: Attempt, host: HostSpec, token: string) {
   const purpose: Purpose = attempt.offer.action === 'install' ? 'installer' : 'system';
-  return { attempt: attempt.id, host, token, purpose };
+  return { attempt: attempt.id, host, token, purpose, wipe: attempt.offer.wipe };
 }

@@ -18,6 +18,8 @@ export interface ConfigRequest {
   purpose: Purpose;
   /** What it shows to be registered. */
   token: string;
+  /** Empty what outlives its boots: a person has ordered it. */
+  wipe: boolean;
 }
 
 /** Either it can be made, or this is why not. */

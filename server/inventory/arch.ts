@@ -7,7 +7,7 @@ const NAMES = {
 } as const satisfies Record<Arch, { systemd: string; board: string }>;
 
 /** systemd's `%a`, as in the file names of sysext images. */
-export function systemdArch(arch: Arch): string {
+export function systemdArch(arch: Arch): (typeof NAMES)[Arch]['systemd'] {
   return NAMES[arch].systemd;
 }
 

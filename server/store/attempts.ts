@@ -18,6 +18,11 @@ export async function liveAttempts(db: Db, host: string): Promise<AttemptRow[]> 
     .execute();
 }
 
+/** Those of all hosts that are not closed, also the ones that are only offered. */
+export async function allLiveAttempts(db: Db): Promise<AttemptRow[]> {
+  return db.selectFrom('attempts').selectAll().where('closed_at', 'is', null).execute();
+}
+
 /** Open attempts of all hosts. */
 export async function openAttempts(db: Db): Promise<AttemptRow[]> {
   return db

@@ -28,6 +28,7 @@ export async function updateHostRow(
     hold_reason: null,
     hold_since: null,
     ever_ready: 0,
+    joined_at: null,
     failures: 0,
   };
   await db

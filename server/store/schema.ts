@@ -55,6 +55,8 @@ export interface HostsTable {
   hold_since: number | null;
   /** 0 or 1 */
   ever_ready: number;
+  /** Since when it is a member of its cluster. */
+  joined_at: number | null;
   failures: number;
 }
 

@@ -71,6 +71,7 @@ const settings = resolveSettings({
 });
 const started = performance.now();
 const app = await startApp({
+    env: {},
   settings,
   logger: pino({ level: 'silent' }),
   inventoryShownAs: 'bench',

@@ -12,6 +12,7 @@ const offer = {
   image: 'flatcar/stable/amd64-usr/1.2.3',
   sizes: { kernel: 7, initrd: 11 },
   kernelArguments: [],
+  wipe: false,
 };
 
 async function world(kind: StoreKind) {

@@ -189,6 +189,7 @@ it('a menu that fails to render is a 500 with file and line and an event; other 
     baseUrl: () => 'http://10.0.0.5:8080',
     maxFailures: 3,
     tokenOf: (seed) => seed.slice(0, 22),
+    machineIdOf: () => 'a'.repeat(32),
     isNews: () => true,
   });
   const logger = pino({ level: 'silent' }) as FastifyBaseLogger;
@@ -217,6 +218,7 @@ it('thousands of machines that nobody knows cost little: few events, a bounded l
     baseUrl: () => 'http://10.0.0.5:8080',
     maxFailures: 3,
     tokenOf: (seed) => seed.slice(0, 22),
+    machineIdOf: () => 'a'.repeat(32),
     isNews: (source, what) => damper.admit(source, what) !== undefined,
   });
   const logger = pino({ level: 'silent' }) as FastifyBaseLogger;

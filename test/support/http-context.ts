@@ -4,11 +4,18 @@ import { hashToken } from '../../server/access/admin-token.ts';
 import { Vault } from '../../server/access/vault.ts';
 import { createAgentParts } from '../../server/agent/parts.ts';
 import { BootService } from '../../server/boot/service.ts';
+import { Space } from '../../server/content/space.ts';
+import { ContentStore } from '../../server/content/store.ts';
 import { EventLog } from '../../server/events/log.ts';
+import { FeedService } from '../../server/feed/service.ts';
 import type { HttpContext } from '../../server/http/context.ts';
+import { noopDefinition } from '../../server/feed/transfer-definition.ts';
 import { createFileSender } from '../../server/http/files/sender.ts';
 import { ProgressBook } from '../../server/http/progress.ts';
 import { ConfigDelivery } from '../../server/ignition/delivery.ts';
+import { sysextsOfHost } from '../../server/ignition/host-sysexts.ts';
+import { ConfigRenderer } from '../../server/ignition/renderer.ts';
+import { TemplateFolders } from '../../server/ignition/template-folders.ts';
 import { TlsWatch } from '../../server/ignition/tls-watch.ts';
 import { InventoryIndex } from '../../server/inventory/index.ts';
 import type { InventoryKeeper } from '../../server/inventory/keeper.ts';
@@ -49,6 +56,7 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     baseUrl: () => advertised.url,
     maxFailures: 3,
     tokenOf: (seed) => vault.token('attempt', seed),
+    machineIdOf: (host) => vault.id('machine-id', host),
     isNews: () => true,
   });
   const agents = createAgentParts({
@@ -62,6 +70,24 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     policy: { expiryMs: 3_600_000, checkMac: true, refuseOtherAddress: false },
     askerOf: (address) => ({ address, isAttached: false }),
   });
+  const contents = new ContentStore({
+    store,
+    assetsDir,
+    now: Date.now,
+    space: new Space({ dir: assetsDir, minFreeBytes: 0 }),
+  });
+  const sysexts = new FeedService({
+    contents,
+    events,
+    clusters: () => keeper.index.inventory.clusters,
+    assetsDir,
+    keysDir: await tempFolder(),
+    baseUrl: () => advertised.url,
+    now: Date.now,
+    onFault: () => {},
+  });
+  await sysexts.start();
+  onTestFinished(() => sysexts.stop());
   const files = createFileSender({ cacheBytes: 1024 * 1024 });
   onTestFinished(() => files.stop());
   return {
@@ -86,12 +112,22 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
         text: JSON.stringify({ host: host.name, purpose, token }),
       }),
     }),
+    renderer: new ConfigRenderer({
+      inventory: () => keeper,
+      templates: new TemplateFolders({ now: Date.now, folders: [{ dir: TEMPLATES, shownAs: 'templates' }] }),
+      server: () => ({ url: advertised.url, httpsUrl: 'https://10.0.0.5:8443', ca: 'the certificate' }),
+      readSecret: () => 'found-secret',
+      sysextsOf: (host) =>
+        sysextsOfHost(host, { baseUrl: advertised.url, find: (id) => sysexts.images.find(id) }),
+      feed: async () => ({ keyring: await sysexts.key.publicKeyring(), noop: noopDefinition() }),
+    }),
     tlsWatch: new TlsWatch(Date.now),
     httpsUrl: () => 'https://10.0.0.5:8443',
     authorityPem: '-----BEGIN CERTIFICATE-----\n',
     assetsDir,
     bootDir: await tempFolder(),
     files,
+    sysexts,
     progress: new ProgressBook(Date.now),
     missing: async () => [],
     reload: async () => {},

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
+import { MENU_KINDS, type MenuKind } from '../../boot/menus.ts';
 import { observeHost, observeHosts } from '../../boot/observe.ts';
 import { giveOrder, type Order } from '../../boot/orders.ts';
 import { describeHost, findHost, summariseHost } from '../../lifecycle/describe-host.ts';
@@ -34,6 +35,16 @@ export const hostsApi =
         events,
       };
     });
+    const menu = Type.Object({ kind: Type.Enum([...MENU_KINDS], { default: 'ipxe' }) });
+    app.get(
+      '/api/v1/hosts/:host/menu',
+      { config: PUBLIC, schema: { params, querystring: menu } },
+      async (request, reply) => {
+        const kind = request.query.kind as MenuKind;
+        const text = await context.boot.preview(kind, hostOf(request.params.host));
+        return reply.type('text/plain; charset=utf-8').send(text);
+      },
+    );
     const order = async (wanted: string, given: Order) => {
       const host = hostOf(wanted);
       await giveOrder(context.events, host, given, Date.now());

@@ -1,8 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import { RailheadError } from '../../errors.ts';
-import { openRevision } from '../../inventory/revision.ts';
-import { findRevision, listRevisions } from '../../store/revisions.ts';
+import { loadRevision } from '../../inventory/revision.ts';
+import { listRevisions } from '../../store/revisions.ts';
 import { ADMIN, PUBLIC } from '../access.ts';
 import type { HttpContext } from '../context.ts';
 
@@ -38,12 +37,7 @@ export const inventoryApi =
       if (wanted === 'in-force') {
         return { revision: context.inventory.revision ?? null, inventory: context.inventory.index.inventory };
       }
-      const found = await findRevision(context.store.db, wanted);
-      if (found === undefined) {
-        throw new RailheadError('RH_REVISION_UNKNOWN', `There is no revision ${wanted}.`, {
-          hint: 'GET /api/v1/revisions lists those that are kept.',
-        });
-      }
-      return { revision: found.hash, inventory: openRevision(found.document) };
+      const { hash, inventory } = await loadRevision(context.store.db, wanted);
+      return { revision: hash, inventory };
     });
   };

@@ -9,6 +9,9 @@ export const provisioning = (types: ColumnTypes): Migration => ({
     // Where its kernel went to.
     await db.schema.alterTable('attempts').addColumn('opened_from', 'text').execute();
 
+    // Since when it is a member of its cluster.
+    await db.schema.alterTable('hosts').addColumn('joined_at', 'bigint').execute();
+
     // What an attempt is to be configured with, sealed: the same bytes until it is over, whatever is edited meanwhile.
     await db.schema
       .createTable('frozen_configs')

@@ -1,0 +1,86 @@
+import { hasErrors, type Problem, sortProblems } from '../document/problem.ts';
+import type { HostSpec } from '../inventory/model.ts';
+import { renderYaml } from '../templating/render-yaml.ts';
+import { DataUrlCache } from './butane/data-url.ts';
+import { transpileButane } from './butane/transpile.ts';
+import type { ButaneLayer } from './butane-text.ts';
+import type { Purpose } from './delivery.ts';
+import { mergeIgnition } from './merge.ts';
+import type { IgnitionConfig } from './spec/schema.ts';
+import type { TemplatesNow } from './template-folders.ts';
+import { validateIgnition } from './validate.ts';
+
+export type Composed =
+  | { config: IgnitionConfig; layers: ButaneLayer[]; warnings: Problem[] }
+  | { problems: Problem[] };
+
+/** Larger ones would hold up a machine for longer than it waits, and Ignition keeps them in memory. */
+const MAX_CONFIG_BYTES = 10 * 1024 * 1024;
+
+/** Which templates make up a host's configuration, from the bottom up. */
+export function layersOf(host: HostSpec, purpose: Purpose): string[] {
+  const own = host.templates.ignition;
+  const builtIn =
+    purpose === 'installer'
+      ? ['installer']
+      : own !== undefined
+        ? [own.replace(/\.bu$/, '')]
+        : [
+            'base',
+            ...(host.member && host.kubernetes !== undefined ? ['kubernetes'] : []),
+            ...(host.os.install === 'ram' && host.disk !== undefined ? ['ram'] : []),
+          ];
+  const snippets = purpose === 'installer' ? [] : host.snippets;
+  return [...builtIn.map((name) => `ignition/${name}.bu`), ...snippets.map((name) => `snippets/${name}`)];
+}
+
+/** Renders the layers, makes Ignition of each, and lays them over each other by Ignition's own rules. Pure. */
+export function composeConfig(
+  templates: TemplatesNow,
+  layers: readonly string[],
+  values: Readonly<Record<string, unknown>>,
+  dataUrls = new DataUrlCache(),
+): Composed {
+  const problems: Problem[] = [];
+  const done: ButaneLayer[] = [];
+  let config: IgnitionConfig | undefined;
+  for (const template of layers) {
+    const rendered = renderYaml(templates.set, template, values);
+    if ('problems' in rendered) {
+      problems.push(...rendered.problems);
+      continue;
+    }
+    const { document } = rendered;
+    const transpiled = transpileButane(document, { files: templates.files, dataUrls });
+    problems.push(...transpiled.problems);
+    done.push({ template, document });
+    if (transpiled.config === undefined) continue;
+    config = config === undefined ? transpiled.config : mergeIgnition(config, transpiled.config);
+  }
+  if (config === undefined || hasErrors(problems)) return { problems: sortProblems(problems) };
+  const faults = judge(config, layers);
+  return faults.length > 0
+    ? { problems: faults }
+    : { config, layers: done, warnings: sortProblems(problems) };
+}
+
+/** Each layer was right by itself; together they may not be, such as a file where another layer has a folder. */
+function judge(config: IgnitionConfig, layers: readonly string[]): Problem[] {
+  const file = layers.join(' + ');
+  const fault = (message: string): Problem => ({
+    severity: 'error',
+    file,
+    line: 0,
+    col: 0,
+    subject: '',
+    message,
+  });
+  const size = Buffer.byteLength(JSON.stringify(config));
+  if (size > MAX_CONFIG_BYTES) {
+    return [fault(`the configuration has ${size} bytes; at most ${MAX_CONFIG_BYTES} are served`)];
+  }
+  if (layers.length === 1) return [];
+  return validateIgnition(config)
+    .filter(({ severity }) => severity === 'error')
+    .map(({ path, message }) => fault(`${path}: ${message}`));
+}

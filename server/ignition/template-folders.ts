@@ -1,0 +1,134 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { TemplateSet } from '../templating/template-set.ts';
+import { FileRefused, type FilesReader } from './butane/files.ts';
+import { readerOfFolder } from './butane/files-folder.ts';
+
+/** Templates as they are at one moment. */
+export interface TemplatesNow {
+  /** Changes when any of them does. */
+  version: number;
+  set: TemplateSet;
+  /** What they may take contents from. */
+  files: FilesReader;
+}
+
+export interface TemplateFoldersOptions {
+  /** Those that come with Railhead, then a person's own, which win by name. */
+  folders: readonly { dir: string; shownAs: string }[];
+  now: () => number;
+}
+
+/** Those that come with Railhead; a person's own folder wins by name. */
+const BUILT_IN = fileURLToPath(new URL('../../templates', import.meta.url));
+
+export function templateFolders(own: string): { dir: string; shownAs: string }[] {
+  const builtIn = { dir: BUILT_IN, shownAs: 'templates' };
+  return own === BUILT_IN ? [builtIn] : [builtIn, { dir: own, shownAs: own }];
+}
+
+/** Edits are taken at the next look; looking at every request would cost more than rendering. */
+const LOOK_EVERY_MS = 500;
+const PARTS = ['ignition', 'snippets', 'kubeadm'];
+
+/** The Butane and kubeadm templates of all folders, read again when a file has changed, come or gone. */
+export class TemplateFolders {
+  readonly #options: TemplateFoldersOptions;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #stamp = '';
+  #current: TemplatesNow | undefined;
+
+  constructor(options: TemplateFoldersOptions) {
+    this.#options = options;
+  }
+
+  current(): TemplatesNow {
+    const now = this.#options.now();
+    if (this.#current !== undefined && now - this.#lookedAt < LOOK_EVERY_MS) return this.#current;
+    this.#lookedAt = now;
+    const found = this.#options.folders.flatMap(({ dir, shownAs }) => filesOf(dir, shownAs));
+    const stamp = found.map(({ path, changed }) => `${path} ${changed}`).join('\n');
+    if (this.#current === undefined || stamp !== this.#stamp) {
+      this.#stamp = stamp;
+      this.#current = this.#read(found);
+    }
+    return this.#current;
+  }
+
+  #read(found: readonly FoundFile[]): TemplatesNow {
+    // Later folders win by name.
+    const byName = new Map(found.map((file) => [file.name, file]));
+    const sources = new Map<string, Uint8Array>();
+    for (const { name, path } of byName.values()) {
+      const content = readIfStillThere(path);
+      if (content !== undefined) sources.set(name, content);
+    }
+    const readers = this.#options.folders.map(({ dir }) => readerOfFolder(dir)).reverse();
+    return {
+      version: (this.#current?.version ?? 0) + 1,
+      set: new TemplateSet(sources, { fileOf: (name) => byName.get(name)?.shownAs ?? `templates/${name}` }),
+      files: firstOf(readers),
+    };
+  }
+}
+
+interface FoundFile {
+  /** `ignition/base.bu` */
+  name: string;
+  path: string;
+  shownAs: string;
+  changed: string;
+}
+
+function filesOf(dir: string, shownAs: string): FoundFile[] {
+  return PARTS.flatMap((part) => {
+    const folder = join(dir, part);
+    return walk(folder).flatMap((below) => {
+      const path = join(folder, below);
+      const stat = statSync(path, { throwIfNoEntry: false });
+      if (stat === undefined || !stat.isFile()) return [];
+      const name = `${part}/${below}`;
+      return [
+        { name, path, shownAs: join(shownAs, name), changed: `${stat.mtimeMs} ${stat.size} ${stat.ino}` },
+      ];
+    });
+  });
+}
+
+function walk(folder: string): string[] {
+  try {
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
+  } catch {
+    return [];
+  }
+}
+
+/** One that is removed this moment is one that isn't there. */
+function readIfStillThere(path: string): Uint8Array | undefined {
+  try {
+    return readFileSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The first folder that has a file gives it. */
+function firstOf(readers: readonly FilesReader[]): FilesReader {
+  const first = <T>(ask: (reader: FilesReader) => T): T => {
+    let refused: unknown;
+    for (const reader of readers) {
+      try {
+        return ask(reader);
+      } catch (error) {
+        if (!(error instanceof FileRefused)) throw error;
+        refused ??= error;
+      }
+    }
+    throw refused;
+  };
+  return {
+    read: (path) => first((reader) => reader.read(path)),
+    walk: (path) => first((reader) => reader.walk(path)),
+  };
+}
