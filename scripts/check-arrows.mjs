@@ -26,7 +26,7 @@ export const ALLOWED = {
   access: ['errors.ts', 'events', 'store', 'secret-file.ts'],
   inventory: ['document', 'errors.ts', 'events', 'net', 'store'],
   lifecycle: ['document', 'errors.ts', 'inventory'],
-  boot: ['document', 'errors.ts', 'events', 'inventory', 'lifecycle', 'net', 'store'],
+  boot: ['document', 'errors.ts', 'events', 'inventory', 'lifecycle', 'net', 'store', 'templating'],
   content: ['errors.ts', 'store'],
   assets: ['boot', 'content', 'document', 'errors.ts', 'events', 'inventory', 'net', 'store'],
   feed: ['access', 'content', 'errors.ts', 'events', 'inventory', 'secret-file.ts'],

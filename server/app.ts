@@ -5,6 +5,7 @@ import { ensureAdminToken } from './access/admin-token.ts';
 import { ensureAuthority, issueServerCertificate } from './access/certificate.ts';
 import { ensureVault } from './access/vault.ts';
 import { createAgentParts } from './agent/parts.ts';
+import { createAssetService } from './assets/create.ts';
 import { OverdueWatch } from './boot/overdue.ts';
 import { BootService } from './boot/service.ts';
 import { Space } from './content/space.ts';
@@ -26,7 +27,6 @@ import { ConfigDelivery } from './ignition/delivery.ts';
 import { sysextsOfHost } from './ignition/host-sysexts.ts';
 import { ConfigRenderer } from './ignition/renderer.ts';
 import { secretReader } from './ignition/secret-reader.ts';
-import { TemplateFolders, templateFolders } from './ignition/template-folders.ts';
 import { TlsWatch } from './ignition/tls-watch.ts';
 import { InventoryKeeper } from './inventory/keeper.ts';
 import { type Advertised, chooseAdvertised } from './net/advertise.ts';
@@ -39,6 +39,7 @@ import { adminTokenHashes } from './store/admin-tokens.ts';
 import { claimActive } from './store/claim.ts';
 import { setMeta } from './store/meta.ts';
 import { openStore } from './store/store.ts';
+import { TemplateFolders, templateFolders } from './templating/template-folders.ts';
 import { bootFiles } from './tftp/boot-files.ts';
 import { Damper } from './tftp/damper.ts';
 import { TftpService } from './tftp/service.ts';
@@ -74,9 +75,6 @@ export interface RunningApp {
 
 /** A new certificate every day: none ever expires, and it follows the machine's addresses. */
 const CERTIFICATE_RENEWAL_MS = 86_400_000;
-
-/** What images must leave free on their disk. */
-const MIN_FREE_BYTES = 512 * 1024 * 1024;
 
 /** Builds every part, hands each what it needs and starts them in order; on failure, stops what had started. */
 export async function startApp(options: AppOptions): Promise<RunningApp> {
@@ -156,13 +154,14 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   const damper = new Damper(() => performance.now());
   const isNews = (source: string, what: string) => damper.admit(source, what) !== undefined;
   const baseUrl = (): string => advertise?.url ?? '';
+  const templates = new TemplateFolders({ now, folders: templateFolders(settings.templates) });
   const boot = new BootService({
     store,
     events,
     inventory: () => inventory.index,
     now,
     assetsDir: settings.assets,
-    templatesDir: settings.templates,
+    templates,
     baseUrl,
     maxFailures: settings.maxBootFailures,
     tokenOf: (seed) => vault.token('attempt', seed),
@@ -187,7 +186,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   const httpsUrl = () => httpsUrlOf(advertise!.address, ports.https);
   const renderer = new ConfigRenderer({
     inventory: () => inventory,
-    templates: new TemplateFolders({ now, folders: templateFolders(settings.templates) }),
+    templates,
     server: () => ({ url: baseUrl(), httpsUrl: httpsUrl(), ca: authority.certificatePem }),
     readSecret: secretReader(settings.inventory, options.env),
     sysextsOf: (host) => sysextsOfHost(host, { baseUrl: baseUrl(), find: (id) => sysexts.images.find(id) }),
@@ -215,7 +214,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     store,
     assetsDir: settings.assets,
     now,
-    space: new Space({ dir: settings.assets, minFreeBytes: MIN_FREE_BYTES }),
+    space: new Space({ dir: settings.assets, minFreeBytes: settings.assetsMinFreeMegabytes * 1024 * 1024 }),
   });
   await contents.start();
   onUndo(() => contents.stop());
@@ -231,6 +230,18 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   });
   await sysexts.start();
   onUndo(() => sysexts.stop());
+  const assets = createAssetService({
+    store,
+    events,
+    contents,
+    assetsDir: settings.assets,
+    keysDir: data.keys,
+    inventory: () => inventory.index.inventory,
+    settings,
+    version: VERSION,
+    now,
+  });
+  onUndo(() => assets.stop());
   const files = createFileSender({ cacheBytes: settings.imageCacheMegabytes * 1024 * 1024 });
   onUndo(() => files.stop());
   const tftp = new TftpService({
@@ -280,6 +291,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     assetsDir: settings.assets,
     bootDir: settings.boot,
     files,
+    assets,
     sysexts,
     progress: new ProgressBook(now),
     transfers: () => tftp.transfers,
@@ -354,6 +366,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     overdue.stop();
     tftp.stop();
     await Promise.all([http.stop(), https.stop()]);
+    await assets.stop();
     await sysexts.stop();
     await contents.stop();
     await inventory.stop();

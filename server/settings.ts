@@ -40,6 +40,27 @@ const count = (fallback: number, description: string) =>
     description,
   });
 
+const pattern = (fallback: string, description: string) =>
+  checked(
+    Type.String({
+      default: fallback,
+      argument: 'URL',
+      expected: 'an http:// or https:// address',
+      description,
+    }),
+    (text) => /^https?:\/\//.test(text) && URL.canParse(text.replaceAll(/\{\w+\}/g, 'x')),
+  );
+const proxy = (env: string, description: string) =>
+  Type.Optional(
+    Type.String({
+      env,
+      secret: true,
+      pattern: '^(https?://\\S+|[^\\s:/@]+(:[0-9]+)?/?)$',
+      expected: 'an address such as http://10.0.0.1:3128',
+      description: `${description} (no flag: it may hold a password)`,
+    }),
+  );
+
 /** Every setting there is, once: defaults, validation, flags, environment and help all come from here. */
 export const SettingsSchema = Type.Object(
   {
@@ -87,6 +108,47 @@ export const SettingsSchema = Type.Object(
         'Refuse a boot that goes on from another address than its kernel went to; false: only note it',
     }),
     imageCacheMegabytes: count(512, 'Memory for images that many machines fetch at once, in MB'),
+    assetsMinFreeMegabytes: count(1024, 'What must stay free on the disk of the images, in MB'),
+    assetsParallel: count(3, 'Images that are fetched at once'),
+    flatcarMirror: pattern(
+      'https://{channel}.release.flatcar-linux.net/{board}/{version}',
+      'Where Flatcar images are fetched from, with {channel}, {board} and {version}',
+    ),
+    updateMirror: pattern(
+      'https://update.release.flatcar-linux.net/{board}/{version}',
+      'Where Flatcar update payloads are fetched from, with {channel}, {board} and {version}',
+    ),
+    bakeryMirror: pattern(
+      'https://extensions.flatcar.org/extensions/{name}',
+      'Where Kubernetes and containerd sysexts are fetched from, with {name}',
+    ),
+    flatcarKeyUrl: pattern(
+      'https://www.flatcar.org/security/image-signing-key/Flatcar_Image_Signing_Key.asc',
+      'Where the key that Flatcar images are signed with is fetched from',
+    ),
+    flatcarKeyFile: Type.Optional(
+      Type.String({
+        minLength: 1,
+        argument: 'FILE',
+        path: true,
+        description: 'Where that key is kept; default: keys/flatcar-images.asc in the data folder',
+      }),
+    ),
+    flatcarKeyFingerprint: Type.String({
+      default: 'F88CFEDEFF29A5B4D9523864E25D9AED0593B34A',
+      argument: 'HEX',
+      pattern: '^([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})$',
+      expected: 'the fingerprint of a primary key, in hex',
+      description: 'The one key that Flatcar images may be signed with, or by its subkeys',
+    }),
+    httpProxy: proxy('HTTP_PROXY', 'Proxy for fetching from http:// addresses'),
+    httpsProxy: proxy('HTTPS_PROXY', 'Proxy for fetching from https:// addresses'),
+    noProxy: Type.Optional(
+      Type.String({
+        env: 'NO_PROXY',
+        description: 'Hosts that are fetched from without a proxy, separated by commas',
+      }),
+    ),
     advertise: Type.Optional(
       checked(
         Type.String({
@@ -180,7 +242,7 @@ export function resolveSettings(sources: SettingSources): Settings {
   Object.assign(settings, fromFile(sources, faults));
   for (const name of SETTING_NAMES) {
     const env = envOf(name);
-    take(name, sources.env[env] === '' ? undefined : sources.env[env], env, sources.cwd, settings, faults);
+    take(name, variable(sources.env, env), env, sources.cwd, settings, faults);
     take(name, sources.flags[name], flagOf(name), sources.cwd, settings, faults);
   }
   faults.push(...unknownVariables(sources.env));
@@ -190,6 +252,12 @@ export function resolveSettings(sources: SettingSources): Settings {
     });
   }
   return settings as Settings;
+}
+
+/** Those that are not ours alone are often written in small letters. */
+function variable(env: SettingSources['env'], name: string): string | undefined {
+  const given = env[name] || (name.startsWith(PREFIX) ? undefined : env[name.toLowerCase()]);
+  return given === '' ? undefined : given;
 }
 
 function fromFile({ file }: SettingSources, faults: string[]): Record<string, unknown> {

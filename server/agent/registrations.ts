@@ -1,5 +1,6 @@
 import { idOf, shortId } from '../boot/attempts.ts';
 import { AGENT_ALIVE_MS } from '../boot/decide.ts';
+import { holdBecause } from '../boot/orders.ts';
 import { RailheadError } from '../errors.ts';
 import type { EventLog } from '../events/log.ts';
 import type { HostSpec } from '../inventory/model.ts';
@@ -13,7 +14,7 @@ import {
   revokeAgents,
   touchAgent,
 } from '../store/agents.ts';
-import { updateHostRow } from '../store/hosts.ts';
+import { findHostRow, updateHostRow } from '../store/hosts.ts';
 import type { Store } from '../store/store.ts';
 
 export interface RegistrationsOptions {
@@ -34,6 +35,10 @@ export interface RegisterRequest {
   /** Made on the machine, once: it tells a repeated request from another machine's. */
   nonce: string;
   address: string;
+  /** What it says of the partition that outlives its boots: `kept`, `empty` or `none`. */
+  data?: string | undefined;
+  /** A new beginning was ordered for this boot. */
+  wipe: boolean;
 }
 
 /** Machines that have exchanged the token of their boot for one of their own: once per boot, whoever asks. */
@@ -48,6 +53,7 @@ export class Registrations {
   async register(request: RegisterRequest): Promise<string> {
     const { events, now: clock, tokenOf } = this.#options;
     const { host, attempt, address } = request;
+    await this.#assertStillMember(request);
     const [credential, nonce] = [idOf(request.credential), idOf(request.nonce)];
     const token = tokenOf(request.credential, request.nonce);
     let known: AgentRow | undefined;
@@ -73,17 +79,31 @@ export class Registrations {
       const reason = `two machines have registered with the token of one boot; the second from ${address}`;
       await revokeAgents(db, host.name, now);
       await endFirstBoots(db, host.name, now);
-      await updateHostRow(
-        db,
-        host.name,
-        { hold_reason: reason, hold_since: now, state: 'quarantined', state_since: now },
-        { state: initialState(host), now },
-      );
+      await updateHostRow(db, host.name, holdBecause(reason, now), { state: initialState(host), now });
       return [{ kind: 'agent.alarm', host: host.name, attempt: shortId(attempt), data: { address, reason } }];
     });
     if (known === undefined || (known.nonce === nonce && known.revoked_at === null)) return token;
     throw new RailheadError('RH_TOKEN_REFUSED', 'This boot has registered already.', {
       hint: `Find out which machine is ${host.name}; then \`railhead release ${host.name}\` and boot it anew.`,
+    });
+  }
+
+  /** A member that has lost what makes it one would join as a stranger under its old name: a person decides. */
+  async #assertStillMember({ host, attempt, data, wipe }: RegisterRequest): Promise<void> {
+    const { store, events, now } = this.#options;
+    const row = await findHostRow(store.db, host.name);
+    const isLost = data === 'empty' || (data === 'none' && host.role === 'control-plane');
+    if (!row?.joined_at || wipe || host.os.install !== 'ram' || !isLost) return;
+    const reason = 'it is a member of its cluster, but what it kept on its data partition is gone';
+    await events.transact(async (db) => {
+      await updateHostRow(db, host.name, holdBecause(reason, now()), {
+        state: initialState(host),
+        now: now(),
+      });
+      return [{ kind: 'boot.held', host: host.name, attempt: shortId(attempt), data: { reason } }];
+    });
+    throw new RailheadError('RH_HOST_HELD', `${host.name} is held: ${reason}.`, {
+      hint: `Remove it from its cluster, then \`railhead reinstall ${host.name}\` and \`railhead release ${host.name}\`.`,
     });
   }
 

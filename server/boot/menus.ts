@@ -1,8 +1,8 @@
-import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import Handlebars from 'handlebars';
+import { formatProblem } from '../document/problem.ts';
 import { RailheadError } from '../errors.ts';
 import type { HostSpec } from '../inventory/model.ts';
+import { renderText } from '../templating/render-text.ts';
+import type { TemplateFolders } from '../templating/template-folders.ts';
 
 export const MENU_KINDS = ['pxelinux', 'ipxe', 'grub'] as const;
 export type MenuKind = (typeof MENU_KINDS)[number];
@@ -20,37 +20,40 @@ export interface MenuInput {
 /** Longer ones don't fit the buffers of boot loaders. */
 const MAX_URL = 120;
 
-/** Menus from the templates in a folder; a file that changes is taken as it is now. */
-export class Menus {
-  readonly #dir: string;
-  readonly #compiled = new Map<string, { changed: number; render: (view: object) => string }>();
-
-  constructor(templatesDir: string) {
-    this.#dir = join(templatesDir, 'menus');
-  }
-
-  render(kind: MenuKind, input: MenuInput, template = kind as string): string {
-    const file = join(this.#dir, `${template}.hbs`);
-    try {
-      return tidy(this.#load(file)(viewOf(input)));
-    } catch (error) {
-      if (error instanceof RailheadError) throw error;
-      throw new RailheadError('RH_TEMPLATE_FAILED', `${file}${placeOf(error)}`, { cause: error });
-    }
-  }
-
-  #load(file: string): (view: object) => string {
-    const changed = statSync(file).mtimeMs;
-    const known = this.#compiled.get(file);
-    if (known?.changed === changed) return known.render;
-    const render = Handlebars.create().compile(readFileSync(file, 'utf8'), { strict: true, noEscape: true });
-    this.#compiled.set(file, { changed, render });
-    return render;
-  }
+/**
+ * Renders a menu; `template` names another one than the usual of its kind. A value that brings a line of its own
+ * would be a command to the boot loader: such a one is refused.
+ */
+export function renderMenu(
+  templates: TemplateFolders,
+  kind: MenuKind,
+  input: MenuInput,
+  template: string = kind,
+): string {
+  const rendered = renderText(templates.current().set, `menus/${template}.hbs`, viewOf(input));
+  if ('text' in rendered) return tidy(rendered.text);
+  throw new RailheadError('RH_TEMPLATE_FAILED', rendered.problems.map(formatProblem).join('\n'));
 }
 
 function viewOf({ title, what }: MenuInput): Record<string, unknown> {
-  const view = { title: oneLine(title), boots: false, waits: false, sanboot: false, exits: false };
+  // Every name that a template may use, whatever the answer is: one that is misspelt fails at once.
+  const view = {
+    title,
+    boots: false,
+    waits: false,
+    sanboot: false,
+    exits: false,
+    localBoot: -1,
+    kernelUrl: '',
+    initrdUrl: '',
+    kernelPath: '',
+    initrdPath: '',
+    initrdName: '',
+    arguments: '',
+    seconds: 0,
+    deciseconds: 0,
+    againUrl: '',
+  };
   if ('boots' in what) {
     const base = `${what.baseUrl}/boot/${what.token}`;
     const kernelUrl = bounded(`${base}/kernel`);
@@ -68,17 +71,12 @@ function viewOf({ title, what }: MenuInput): Record<string, unknown> {
       kernelPath: grubPath(kernelUrl),
       initrdPath: grubPath(initrdUrl),
       initrdName: what.initrdName,
-      arguments: kernelArguments.map(oneLine).join(' '),
+      arguments: kernelArguments.join(' '),
     };
   }
   if ('waits' in what) {
-    return {
-      ...view,
-      waits: true,
-      seconds: what.waits,
-      deciseconds: what.waits * 10,
-      againUrl: what.againUrl,
-    };
+    const { waits: seconds, againUrl } = what;
+    return { ...view, waits: true, seconds, deciseconds: seconds * 10, againUrl };
   }
   const { local } = what;
   return {
@@ -104,26 +102,6 @@ function bounded(url: string): string {
       hint: 'Advertise a shorter address with --advertise.',
     },
   );
-}
-
-/** A value that brings a line of its own would be a command to the boot loader. */
-function oneLine(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  if (!/[\x00-\x1f\x7f]/.test(text)) return text;
-  throw new RailheadError(
-    'RH_TEMPLATE_FAILED',
-    `A value for a menu has control characters: ${JSON.stringify(text)}`,
-  );
-}
-
-/** Where Handlebars stumbled, as `:line:col: why`. It tells the place in the text, in one of two ways. */
-function placeOf(error: unknown): string {
-  const message = (error as Error).message.replaceAll(/\s*\n\s*/g, ' ');
-  const [, why, line, column] = /^(.*) - (\d+):(\d+)$/.exec(message) ?? [];
-  const said = why?.replace(/ not defined in .*$/, ' is not among the values that a menu is given');
-  if (line !== undefined) return `:${line}:${Number(column) + 1}: ${said}`;
-  const parse = /^Parse error on line (\d+): (.*)$/.exec(message);
-  return parse === null ? `: ${message}` : `:${parse[1]}: ${parse[2]}`;
 }
 
 /** Without the empty lines that conditions leave behind. */

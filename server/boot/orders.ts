@@ -14,6 +14,11 @@ export type Order =
   /** Undo a hold, whoever made it, and forget the attempts that failed. */
   | { order: 'release' };
 
+/** What a hold changes of a host, whoever makes it. */
+export function holdBecause(reason: string, now: number) {
+  return { hold_reason: reason, hold_since: now, state: 'quarantined', state_since: now };
+}
+
 export async function giveOrder(events: EventLog, host: HostSpec, order: Order, now: number): Promise<void> {
   await events.transact(async (db) => {
     const initial = { state: initialState(host), now };
@@ -23,12 +28,7 @@ export async function giveOrder(events: EventLog, host: HostSpec, order: Order, 
         await endFirstBoots(db, host.name, now);
         break;
       case 'hold':
-        await updateHostRow(
-          db,
-          host.name,
-          { hold_reason: order.reason, hold_since: now, state: 'quarantined', state_since: now },
-          initial,
-        );
+        await updateHostRow(db, host.name, holdBecause(order.reason, now), initial);
         break;
       case 'release': {
         const state = { state: initialState(host), state_since: now };

@@ -7,12 +7,13 @@ import { initialState } from '../lifecycle/host-state.ts';
 import { updateHostRow } from '../store/hosts.ts';
 import { recordSighting } from '../store/sightings.ts';
 import type { Store } from '../store/store.ts';
+import type { TemplateFolders } from '../templating/template-folders.ts';
 import { type Attempt, Attempts, type Offer, type StageDetails } from './attempts.ts';
 import { type Decision, decide } from './decide.ts';
 import { type Claim, type Identified, type Identity, identify } from './identify.ts';
 import { type ImageSizes, INITRD, imageOf, inspectImage } from './images.ts';
 import { LoaderLoops } from './loader-loop.ts';
-import { type MenuInput, type MenuKind, Menus } from './menus.ts';
+import { type MenuInput, type MenuKind, renderMenu } from './menus.ts';
 import type { Stage } from './stages.ts';
 
 export interface BootOptions {
@@ -21,7 +22,7 @@ export interface BootOptions {
   inventory: () => InventoryIndex;
   now: () => number;
   assetsDir: string;
-  templatesDir: string;
+  templates: TemplateFolders;
   /** `http://10.0.0.5:8080` */
   baseUrl: () => string;
   maxFailures: number;
@@ -57,13 +58,11 @@ const PREVIEW_TOKEN = '.'.repeat(22);
 export class BootService {
   readonly attempts: Attempts;
   readonly #options: BootOptions;
-  readonly #menus: Menus;
   readonly #loops: LoaderLoops;
 
   constructor(options: BootOptions) {
     this.#options = options;
     this.attempts = new Attempts(options);
-    this.#menus = new Menus(options.templatesDir);
     this.#loops = new LoaderLoops(options.now);
   }
 
@@ -192,7 +191,7 @@ export class BootService {
   ): Promise<Menu> {
     const names = hosts.map(({ name }) => name);
     this.#tell(names.join(' '), 'ambiguous', { kind: 'boot.ambiguous', data: { hosts: names, reason } });
-    const body = this.#menus.render(kind, {
+    const body = renderMenu(this.#options.templates, kind, {
       title: `which host is this? ${reason}`,
       what: { local: 'auto' },
     });
@@ -224,7 +223,7 @@ export class BootService {
     }
     const title = `${key ?? 'this machine'} is not in the inventory`;
     return {
-      body: this.#menus.render(kind, { title, what: { local: 'auto' } }),
+      body: renderMenu(this.#options.templates, kind, { title, what: { local: 'auto' } }),
       decision: 'unknown',
       why: title,
     };
@@ -233,7 +232,7 @@ export class BootService {
   async #render(kind: MenuKind, host: HostSpec, input: MenuInput): Promise<string> {
     const own = host.templates.menu;
     try {
-      return this.#menus.render(kind, input, own === undefined ? kind : `${own}.${kind}`);
+      return renderMenu(this.#options.templates, kind, input, own === undefined ? kind : `${own}.${kind}`);
     } catch (error) {
       const { message } = toRailheadError(error);
       this.#tell(host.name, `template ${message}`, {

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { EXIT, RailheadError, toRailheadError } from '../errors.ts';
 import { VERSION } from '../version.ts';
+import { registerAssets } from './assets.ts';
 import { registerBackup } from './backup.ts';
 import { registerCheck } from './check.ts';
 import { registerDhcp } from './dhcp.ts';
@@ -43,6 +44,7 @@ const REGISTER = [
   registerSysext,
   registerOrders,
   registerMachines,
+  registerAssets,
   registerDhcp,
   registerSimulate,
   registerReload,

@@ -98,6 +98,23 @@ export function describeEvent(event: Event): string {
       const { file, bytes, of } = event.data;
       return `Sysext ${file} fetched, ${bytes === of ? bytes : `${bytes} of ${of}`} bytes`;
     }
+    case 'assets.job-started':
+      return `Images: ${event.data.job} of ${event.data.files} files begins`;
+    case 'assets.job-ended': {
+      const { job, result, added, failed, fetched, reason } = event.data;
+      const counts = `${added} new, ${failed} failed, ${(fetched / 1e6).toFixed(1)} MB fetched`;
+      return `Images: ${job} ${result} (${counts})${reason === undefined ? '' : `: ${reason}`}`;
+    }
+    case 'assets.added':
+      return `${event.data.name} is there (${event.data.size} bytes; ${event.data.verifiedHow})`;
+    case 'assets.refused':
+      return `${event.data.name} was refused: ${event.data.reason}. See ${event.data.note}`;
+    case 'assets.pinned': {
+      const { image, version, previous } = event.data;
+      return `${image} current is ${version}${previous === undefined ? '' : `, and was ${previous}`}`;
+    }
+    case 'assets.pruned':
+      return `Removed ${event.data.files} files that nothing needs (${(event.data.bytes / 1e6).toFixed(1)} MB)`;
     case 'admin.token-created':
       return `Admin token "${event.data.name}" created`;
   }

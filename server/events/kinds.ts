@@ -122,6 +122,29 @@ export const EVENT_KINDS = {
   'feed.refused': Type.Object({ file: Type.String(), reason: Type.String() }),
   /** A host has fetched a sysext image to its end. */
   'feed.sent': Type.Object({ file: Type.String(), bytes: Type.Integer(), of: Type.Integer() }),
+  /** A job on the images has begun: fetching, importing, checking them. */
+  'assets.job-started': Type.Object({ job: Type.Enum(['sync', 'import', 'verify']), files: Type.Integer() }),
+  'assets.job-ended': Type.Object({
+    job: Type.Enum(['sync', 'import', 'verify']),
+    result: Type.Enum(['done', 'failed', 'stopped']),
+    /** Files that are new, and those that could not be had. */
+    added: Type.Integer(),
+    failed: Type.Integer(),
+    /** Bytes that came over the network. */
+    fetched: Type.Integer(),
+    reason: Type.Optional(Type.String()),
+  }),
+  /** A file has been verified, and is served from now on. */
+  'assets.added': Type.Object({ name: Type.String(), size: Type.Integer(), verifiedHow: Type.String() }),
+  /** A file is not what it should be: it is not served. */
+  'assets.refused': Type.Object({ name: Type.String(), reason: Type.String(), note: Type.String() }),
+  /** What `current` stands for from now on. */
+  'assets.pinned': Type.Object({
+    image: Type.String(),
+    version: Type.String(),
+    previous: Type.Optional(Type.String()),
+  }),
+  'assets.pruned': Type.Object({ files: Type.Integer(), bytes: Type.Integer() }),
   'admin.token-created': Type.Object({ name: Type.String() }),
 } as const;
 

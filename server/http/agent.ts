@@ -58,6 +58,8 @@ export const secureAgentRoutes =
         credential: token,
         nonce: request.body.nonce,
         address,
+        data: request.body.facts?.data,
+        wipe: attempt.offer.wipe,
       });
       return { host: host.name, token: own, pollSeconds: POLL_SECONDS };
     });

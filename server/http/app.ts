@@ -3,6 +3,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { ServerCertificate } from '../access/certificate.ts';
 import { guardRoutes } from './access.ts';
 import { agentRoutes, secureAgentRoutes } from './agent.ts';
+import { assetsApi } from './api/assets.ts';
 import { eventsApi } from './api/events.ts';
 import { hostsApi } from './api/hosts.ts';
 import { inventoryApi } from './api/inventory.ts';
@@ -58,6 +59,7 @@ export function buildHttpApp({ context, logger, tls }: HttpAppOptions): FastifyI
     inventoryApi,
     bootRoutes,
     assetRoutes,
+    assetsApi,
     pointerRoute,
     previewRoute,
     agentRoutes,

@@ -1,4 +1,5 @@
 import type { AgentParts } from '../agent/parts.ts';
+import type { AssetService } from '../assets/service.ts';
 import type { BootService } from '../boot/service.ts';
 import type { Missing } from '../doctor/missing.ts';
 import type { EventLog } from '../events/log.ts';
@@ -45,6 +46,8 @@ export interface HttpContext {
   assetsDir: string;
   bootDir: string;
   files: FileSender;
+  /** What is mirrored, and the jobs that do it. */
+  assets: AssetService;
   /** The sysext feed. */
   sysexts: FeedService;
   progress: ProgressBook;

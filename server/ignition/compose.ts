@@ -1,13 +1,14 @@
 import { hasErrors, type Problem, sortProblems } from '../document/problem.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { renderYaml } from '../templating/render-yaml.ts';
+import type { TemplateSet } from '../templating/template-set.ts';
 import { DataUrlCache } from './butane/data-url.ts';
+import type { FilesReader } from './butane/files.ts';
 import { transpileButane } from './butane/transpile.ts';
 import type { ButaneLayer } from './butane-text.ts';
 import type { Purpose } from './delivery.ts';
 import { mergeIgnition } from './merge.ts';
 import type { IgnitionConfig } from './spec/schema.ts';
-import type { TemplatesNow } from './template-folders.ts';
 import { validateIgnition } from './validate.ts';
 
 export type Composed =
@@ -34,9 +35,15 @@ export function layersOf(host: HostSpec, purpose: Purpose): string[] {
   return [...builtIn.map((name) => `ignition/${name}.bu`), ...snippets.map((name) => `snippets/${name}`)];
 }
 
+export interface ComposeTemplates {
+  set: TemplateSet;
+  /** What they may take contents from. */
+  files: FilesReader;
+}
+
 /** Renders the layers, makes Ignition of each, and lays them over each other by Ignition's own rules. Pure. */
 export function composeConfig(
-  templates: TemplatesNow,
+  { set, files }: ComposeTemplates,
   layers: readonly string[],
   values: Readonly<Record<string, unknown>>,
   dataUrls = new DataUrlCache(),
@@ -45,13 +52,13 @@ export function composeConfig(
   const done: ButaneLayer[] = [];
   let config: IgnitionConfig | undefined;
   for (const template of layers) {
-    const rendered = renderYaml(templates.set, template, values);
+    const rendered = renderYaml(set, template, values);
     if ('problems' in rendered) {
       problems.push(...rendered.problems);
       continue;
     }
     const { document } = rendered;
-    const transpiled = transpileButane(document, { files: templates.files, dataUrls });
+    const transpiled = transpileButane(document, { files, dataUrls });
     problems.push(...transpiled.problems);
     done.push({ template, document });
     if (transpiled.config === undefined) continue;

@@ -1,12 +1,14 @@
 import { formatProblem, type Problem } from '../document/problem.ts';
 import type { InventoryIndex } from '../inventory/index.ts';
 import type { HostSpec } from '../inventory/model.ts';
+import type { TemplateFolders } from '../templating/template-folders.ts';
 import { DataUrlCache } from './butane/data-url.ts';
+import type { FilesReader } from './butane/files.ts';
 import type { ButaneLayer } from './butane-text.ts';
 import { type Composed, composeConfig, layersOf } from './compose.ts';
 import type { ConfigRequest, Purpose, RenderedConfig } from './delivery.ts';
+import { readerOfFolders } from './local-files.ts';
 import { markerOf, type SecretReader } from './secrets.ts';
-import type { TemplateFolders } from './template-folders.ts';
 import { type ServerFacts, type Sysext, templateValues } from './values.ts';
 
 export interface RendererOptions {
@@ -42,10 +44,12 @@ const MAX_PREVIEWS = 20_000;
 export class ConfigRenderer {
   readonly #options: RendererOptions;
   readonly #dataUrls = new DataUrlCache();
+  readonly #files: FilesReader;
   readonly #previews = new Map<string, Preview>();
 
   constructor(options: RendererOptions) {
     this.#options = options;
+    this.#files = readerOfFolders(options.templates.folders);
   }
 
   /** With its secrets: for the machine itself, or for a person who may see them. Never kept. */
@@ -98,7 +102,12 @@ export class ConfigRenderer {
       wipe,
       secrets,
     });
-    return composeConfig(templates.current(), layersOf(host, purpose), values, this.#dataUrls);
+    return composeConfig(
+      { set: templates.current().set, files: this.#files },
+      layersOf(host, purpose),
+      values,
+      this.#dataUrls,
+    );
   }
 }
 

@@ -9,7 +9,7 @@ import { buildHttpApp } from '../../server/http/app.ts';
 import type { HttpContext } from '../../server/http/context.ts';
 import { bootFiles } from '../../server/tftp/boot-files.ts';
 import { Damper } from '../../server/tftp/damper.ts';
-import { httpContext } from '../support/http-context.ts';
+import { httpContext, templatesIn } from '../support/http-context.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const MAC = '52:54:00:12:34:01';
@@ -185,7 +185,7 @@ it('a menu that fails to render is a 500 with file and line and an event; other 
     inventory: () => context.inventory.index,
     now: Date.now,
     assetsDir: context.assetsDir,
-    templatesDir,
+    templates: templatesIn(templatesDir),
     baseUrl: () => 'http://10.0.0.5:8080',
     maxFailures: 3,
     tokenOf: (seed) => seed.slice(0, 22),
@@ -197,7 +197,7 @@ it('a menu that fails to render is a 500 with file and line and an event; other 
   onTestFinished(() => app.close());
   const answer = await get(app, `/boot.ipxe?mac=${MAC}`);
   expect(answer.statusCode).toBe(500);
-  expect(answer.json().error.message).toMatch(/mine\.ipxe\.hbs:3:8: .*nonsense/);
+  expect(answer.json().error.message).toMatch(/mine\.ipxe\.hbs:3:\d+: .*nonsense/);
   await expect
     .poll(() => context.events.list({ host: 'n1', limit: 5 }))
     .toMatchObject([{ kind: 'boot.menu-failed', data: { template: 'mine' } }]);
@@ -214,7 +214,7 @@ it('thousands of machines that nobody knows cost little: few events, a bounded l
     inventory: () => context.inventory.index,
     now: Date.now,
     assetsDir: context.assetsDir,
-    templatesDir: join(import.meta.dirname, '../../templates'),
+    templates: templatesIn(join(import.meta.dirname, '../../templates')),
     baseUrl: () => 'http://10.0.0.5:8080',
     maxFailures: 3,
     tokenOf: (seed) => seed.slice(0, 22),

@@ -11,6 +11,7 @@ import { INITRD, imageOf, KERNEL } from '../../server/boot/images.ts';
 import { giveOrder } from '../../server/boot/orders.ts';
 import { buildHttpApp } from '../../server/http/app.ts';
 import { ConfigDelivery, type ConfigRequest, type RenderedConfig } from '../../server/ignition/delivery.ts';
+import { updateHostRow } from '../../server/store/hosts.ts';
 import { httpContext } from '../support/http-context.ts';
 
 const MAC = '52:54:00:12:34:01';
@@ -232,4 +233,20 @@ it('arming a host again ends the token on its disk', async () => {
 it('a machine that runs from RAM has no first boot from disk', async () => {
   const { ask } = await world();
   expect((await ask('POST', '/agent/v1/first-boot')).statusCode).toBe(403);
+});
+
+it('a member whose data is gone is held, never joined silently; one that kept it registers', async () => {
+  const { ask, context } = await world();
+  const host = context.inventory.index.host(HOST)!;
+  const now = Date.now();
+  await updateHostRow(context.store.db, HOST, { joined_at: now }, { state: 'joined', now });
+  const register = (data: string) =>
+    ask('POST', '/agent/v1/register', { body: { nonce: NONCE, facts: { data } } });
+  const lost = await register('empty');
+  expect(lost.statusCode).toBe(503);
+  expect(lost.json().error.message).toMatch(/held: it is a member of its cluster, but what it kept/);
+  expect((await register('kept')).statusCode).toBe(503);
+  expect(await context.boot.decide(host)).toMatchObject({ action: 'hold' });
+  await updateHostRow(context.store.db, HOST, { hold_reason: null }, { state: 'joined', now });
+  expect((await register('kept')).statusCode).toBe(200);
 });

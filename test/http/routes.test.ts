@@ -37,10 +37,13 @@ const named = (route: RouteOptions): string => `${[route.method].flat().join('|'
 /** Reading these tells nobody more than the network knows already. */
 const PUBLIC_ROUTES = [
   'GET /',
+  'GET /api/v1/assets',
+  'GET /api/v1/assets/job',
   'GET /api/v1/events',
   'GET /api/v1/events/stream',
   'GET /api/v1/hosts',
   'GET /api/v1/hosts/:host',
+  'GET /api/v1/hosts/:host/menu',
   'GET /api/v1/inventory',
   'GET /api/v1/machines',
   'GET /api/v1/revisions',
@@ -56,6 +59,7 @@ const PUBLIC_ROUTES = [
   'GET /boot/:token/pointer.ign',
   'GET /healthz',
   'GET /hosts/:host',
+  'GET /ignition/:host',
   'GET /loaders/*',
   'GET /readyz',
   'GET /static/live.js',

@@ -3,24 +3,25 @@ import { onTestFinished } from 'vitest';
 import { hashToken } from '../../server/access/admin-token.ts';
 import { Vault } from '../../server/access/vault.ts';
 import { createAgentParts } from '../../server/agent/parts.ts';
+import { createAssetService } from '../../server/assets/create.ts';
 import { BootService } from '../../server/boot/service.ts';
 import { Space } from '../../server/content/space.ts';
 import { ContentStore } from '../../server/content/store.ts';
 import { EventLog } from '../../server/events/log.ts';
 import { FeedService } from '../../server/feed/service.ts';
-import type { HttpContext } from '../../server/http/context.ts';
 import { noopDefinition } from '../../server/feed/transfer-definition.ts';
+import type { HttpContext } from '../../server/http/context.ts';
 import { createFileSender } from '../../server/http/files/sender.ts';
 import { ProgressBook } from '../../server/http/progress.ts';
 import { ConfigDelivery } from '../../server/ignition/delivery.ts';
 import { sysextsOfHost } from '../../server/ignition/host-sysexts.ts';
 import { ConfigRenderer } from '../../server/ignition/renderer.ts';
-import { TemplateFolders } from '../../server/ignition/template-folders.ts';
 import { TlsWatch } from '../../server/ignition/tls-watch.ts';
 import { InventoryIndex } from '../../server/inventory/index.ts';
 import type { InventoryKeeper } from '../../server/inventory/keeper.ts';
 import { loadInventoryFolder } from '../../server/inventory/load.ts';
 import { openStore } from '../../server/store/store.ts';
+import { TemplateFolders } from '../../server/templating/template-folders.ts';
 import { tempFolder } from './temp.ts';
 
 const EXAMPLE = fileURLToPath(new URL('../../inventory', import.meta.url));
@@ -46,13 +47,14 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
   const assetsDir = await tempFolder();
   const advertised = { url: 'http://10.0.0.5:8080', address: '10.0.0.5', reason: 'a test', warnings: [] };
   const vault = new Vault(Buffer.alloc(32, 7));
+  const templates = templatesIn(TEMPLATES);
   const boot = new BootService({
     store,
     events,
     inventory: () => keeper.index,
     now: Date.now,
     assetsDir,
-    templatesDir: TEMPLATES,
+    templates,
     baseUrl: () => advertised.url,
     maxFailures: 3,
     tokenOf: (seed) => vault.token('attempt', seed),
@@ -88,6 +90,27 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
   });
   await sysexts.start();
   onTestFinished(() => sysexts.stop());
+  // Nothing listens there: what is fetched from in tests of its own.
+  const nowhere = 'http://127.0.0.1:9/{name}';
+  const assets = createAssetService({
+    store,
+    events,
+    contents,
+    assetsDir,
+    keysDir: await tempFolder(),
+    inventory: () => keeper.index.inventory,
+    version: '0.0.0',
+    now: Date.now,
+    settings: {
+      assetsParallel: 1,
+      flatcarMirror: nowhere,
+      updateMirror: nowhere,
+      bakeryMirror: nowhere,
+      flatcarKeyUrl: nowhere,
+      flatcarKeyFingerprint: '0'.repeat(40),
+    },
+  });
+  onTestFinished(() => assets.stop());
   const files = createFileSender({ cacheBytes: 1024 * 1024 });
   onTestFinished(() => files.stop());
   return {
@@ -114,7 +137,7 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     }),
     renderer: new ConfigRenderer({
       inventory: () => keeper,
-      templates: new TemplateFolders({ now: Date.now, folders: [{ dir: TEMPLATES, shownAs: 'templates' }] }),
+      templates,
       server: () => ({ url: advertised.url, httpsUrl: 'https://10.0.0.5:8443', ca: 'the certificate' }),
       readSecret: () => 'found-secret',
       sysextsOf: (host) =>
@@ -127,6 +150,7 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     assetsDir,
     bootDir: await tempFolder(),
     files,
+    assets,
     sysexts,
     progress: new ProgressBook(Date.now),
     missing: async () => [],
@@ -138,4 +162,8 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     ownNames: () => ['deploy.example', 'Rack-Server'],
     ...overrides,
   };
+}
+
+export function templatesIn(dir: string): TemplateFolders {
+  return new TemplateFolders({ now: Date.now, folders: [{ dir, shownAs: 'templates' }] });
 }

@@ -35,12 +35,12 @@ export const hostsApi =
         events,
       };
     });
-    const menu = Type.Object({ kind: Type.Enum([...MENU_KINDS], { default: 'ipxe' }) });
+    const menu = Type.Object({ kind: Type.Optional(Type.Enum([...MENU_KINDS])) });
     app.get(
       '/api/v1/hosts/:host/menu',
       { config: PUBLIC, schema: { params, querystring: menu } },
       async (request, reply) => {
-        const kind = request.query.kind as MenuKind;
+        const kind = (request.query.kind ?? 'ipxe') as MenuKind;
         const text = await context.boot.preview(kind, hostOf(request.params.host));
         return reply.type('text/plain; charset=utf-8').send(text);
       },

@@ -1,17 +1,13 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { TemplateSet } from '../templating/template-set.ts';
-import { FileRefused, type FilesReader } from './butane/files.ts';
-import { readerOfFolder } from './butane/files-folder.ts';
+import { TemplateSet } from './template-set.ts';
 
 /** Templates as they are at one moment. */
 export interface TemplatesNow {
   /** Changes when any of them does. */
   version: number;
   set: TemplateSet;
-  /** What they may take contents from. */
-  files: FilesReader;
 }
 
 export interface TemplateFoldersOptions {
@@ -30,9 +26,9 @@ export function templateFolders(own: string): { dir: string; shownAs: string }[]
 
 /** Edits are taken at the next look; looking at every request would cost more than rendering. */
 const LOOK_EVERY_MS = 500;
-const PARTS = ['ignition', 'snippets', 'kubeadm'];
+const PARTS = ['menus', 'ignition', 'snippets', 'kubeadm'];
 
-/** The Butane and kubeadm templates of all folders, read again when a file has changed, come or gone. */
+/** The templates of all folders, read again when a file has changed, come or gone. */
 export class TemplateFolders {
   readonly #options: TemplateFoldersOptions;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -41,6 +37,10 @@ export class TemplateFolders {
 
   constructor(options: TemplateFoldersOptions) {
     this.#options = options;
+  }
+
+  get folders(): TemplateFoldersOptions['folders'] {
+    return this.#options.folders;
   }
 
   current(): TemplatesNow {
@@ -64,11 +64,9 @@ export class TemplateFolders {
       const content = readIfStillThere(path);
       if (content !== undefined) sources.set(name, content);
     }
-    const readers = this.#options.folders.map(({ dir }) => readerOfFolder(dir)).reverse();
     return {
       version: (this.#current?.version ?? 0) + 1,
       set: new TemplateSet(sources, { fileOf: (name) => byName.get(name)?.shownAs ?? `templates/${name}` }),
-      files: firstOf(readers),
     };
   }
 }
@@ -111,24 +109,4 @@ function readIfStillThere(path: string): Uint8Array | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** The first folder that has a file gives it. */
-function firstOf(readers: readonly FilesReader[]): FilesReader {
-  const first = <T>(ask: (reader: FilesReader) => T): T => {
-    let refused: unknown;
-    for (const reader of readers) {
-      try {
-        return ask(reader);
-      } catch (error) {
-        if (!(error instanceof FileRefused)) throw error;
-        refused ??= error;
-      }
-    }
-    throw refused;
-  };
-  return {
-    read: (path) => first((reader) => reader.read(path)),
-    walk: (path) => first((reader) => reader.walk(path)),
-  };
 }

@@ -1,0 +1,53 @@
+import type { Place } from '../document/problem.ts';
+import { type Path, YamlDocument } from '../document/yaml.ts';
+import { type Piece, placeInTemplate } from './pieces.ts';
+import { PLACEHOLDER_LENGTH } from './placeholder.ts';
+import type { Skeleton } from './skeleton.ts';
+
+/** A document that was rendered from a template, and whose places are places in that template and its partials. */
+export class RenderedDocument extends YamlDocument {
+  readonly #skeleton: Skeleton;
+  readonly #values: readonly unknown[];
+  readonly #pieces: readonly Piece[];
+
+  constructor(
+    file: string,
+    value: unknown,
+    skeleton: Skeleton,
+    values: readonly unknown[],
+    pieces: readonly Piece[],
+  ) {
+    // Everything that the base class works out from text and events is asked of the skeleton's document.
+    super(file, '', [], value);
+    this.#skeleton = skeleton;
+    this.#values = values;
+    this.#pieces = pieces;
+  }
+
+  override placeOf(path: Path): Place {
+    return this.#inTemplate(this.#skeleton.document.placeOf(this.#raw(path)));
+  }
+
+  override placeOfKey(path: Path): Place {
+    const raw = this.#raw(path);
+    const { document } = this.#skeleton;
+    return this.#inTemplate(raw.length === path.length ? document.placeOfKey(raw) : document.placeOf(raw));
+  }
+
+  /** `undefined` for what is, or contains, a value: that was not written, it was given. */
+  override textOf(path: Path): string | undefined {
+    const raw = this.#raw(path);
+    if (raw.length !== path.length) return undefined;
+    const text = this.#skeleton.document.textOf(raw);
+    return text === undefined || this.#skeleton.isMarked(text) ? undefined : text;
+  }
+
+  #raw(path: Path): Path {
+    return this.#skeleton.rawPath(path, this.#values);
+  }
+
+  #inTemplate(place: Place): Place {
+    const offset = this.#skeleton.offsetOf(place);
+    return placeInTemplate(this.#pieces, offset, PLACEHOLDER_LENGTH) ?? { file: this.file, line: 0, col: 0 };
+  }
+}
