@@ -52,6 +52,8 @@ const OACK_MS = 1000;
 const GIVE_UP_MS = 20_000;
 /** One that has never answered is most likely not there: a broken card that only ever asks. */
 const GIVE_UP_UNHEARD_MS = 8000;
+/** One that speaks, but never gets any further, is given up all the same. */
+const GIVE_UP_STUCK_MS = 60_000;
 
 /**
  * One download, as a state machine without sockets or clocks of its own: packets and ticks in, packets out.
@@ -70,6 +72,8 @@ export class Transfer {
   #sentAt = 0;
   #firstSentAt = 0;
   #heardAt = 0;
+  /** When it last got further. */
+  #progressedAt = 0;
   /** Something of what is under way was sent more than once: its answer can't be timed. */
   #resent = false;
   /** Something of the window before was sent more than once: it may be acknowledged more than once. */
@@ -111,7 +115,7 @@ export class Transfer {
   }
 
   start(): void {
-    this.#heardAt = this.#init.now();
+    this.#heardAt = this.#progressedAt = this.#init.now();
     if (this.#init.accepted === undefined) {
       this.#phase = 'data';
       this.#sendWindow();
@@ -159,6 +163,7 @@ export class Transfer {
     if (now - this.#sentAt < this.#patience) return;
     const patience = this.#heard ? GIVE_UP_MS : GIVE_UP_UNHEARD_MS;
     if (now - this.#heardAt > patience) return this.#giveUp(now - this.#heardAt);
+    if (now - this.#progressedAt > GIVE_UP_STUCK_MS) return this.#giveUp(now - this.#progressedAt);
     this.#timer.expired();
     this.#resend();
   }
@@ -197,9 +202,10 @@ export class Transfer {
    * after something was sent twice, since two copies have two acknowledgements: the timer is for those.
    */
   #onRepeatedAck(): void {
+    // Whatever it wants, it is there: on a bad link this may be all that gets through for a while.
+    this.#heardAt = this.#init.now();
     this.#timeEcho();
     if (this.#init.terms.windowSize === 1 || this.#resent || this.#mayEcho || this.#isTooSoon) return;
-    this.#heardAt = this.#init.now();
     this.#resend();
   }
 
@@ -231,7 +237,7 @@ export class Transfer {
     else this.#timer.measured(now - this.#sentAt);
     this.#echo = this.#resent ? { of: this.#sentAt, roundTrip: now - this.#firstSentAt } : undefined;
     this.#heard = true;
-    this.#heardAt = now;
+    this.#heardAt = this.#progressedAt = now;
     this.#resent = false;
   }
 

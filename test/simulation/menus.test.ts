@@ -1,16 +1,17 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { ipxeStart } from '../../server/boot/ipxe-start.ts';
-import { type MenuInput, type MenuKind, Menus } from '../../server/boot/menus.ts';
+import { type MenuInput, type MenuKind, renderMenu } from '../../server/boot/menus.ts';
 import { readIpxe } from '../../server/simulation/ipxe-script.ts';
 import { configUrlOf, MenuFault, tokenOf } from '../../server/simulation/menu.ts';
 import { readPxelinux } from '../../server/simulation/pxelinux-menu.ts';
+import { templatesIn } from '../support/http-context.ts';
 
-const menus = new Menus(fileURLToPath(new URL('../../templates', import.meta.url)));
+const templates = templatesIn(fileURLToPath(new URL('../../templates', import.meta.url)));
 const baseUrl = 'http://10.0.0.5:8080';
 const token = 'abcdefghijklmnopqrstuv';
 const read = (kind: MenuKind, what: MenuInput['what']) => {
-  const text = menus.render(kind, { title: 'sim-001: because', what });
+  const text = renderMenu(templates, kind, { title: 'sim-001: because', what });
   return kind === 'ipxe' ? readIpxe(text, {}) : readPxelinux(text);
 };
 

@@ -237,3 +237,38 @@ describe('what a client says', () => {
     expect(endings).toEqual([{ result: 'stopped' }]);
   });
 });
+
+describe('a client that speaks but gets no further', () => {
+  const start = (windowSize: number) => {
+    let now = 0;
+    const endings: Ending[] = [];
+    const transfer = new Transfer({
+      content: randomBytes(100_000),
+      terms: { blockSize: 512, windowSize },
+      accepted: undefined,
+      wire: { send: () => {}, sendBlocks: () => {} },
+      now: () => now,
+      onEnd: (ending) => endings.push(ending),
+    });
+    transfer.start();
+    transfer.onAck(1);
+    return {
+      endings,
+      /** Says again what it has, every two seconds. */
+      repeat: (seconds: number) => {
+        for (const end = now + seconds * 1000; now < end && endings.length === 0; now += 10) {
+          if (now % 2000 === 0) transfer.onAck(1);
+          transfer.onTick();
+        }
+      },
+    };
+  };
+
+  it.each([1, 16])('is waited for longer than a silent one, but not for ever (window %i)', (windowSize) => {
+    const { endings, repeat } = start(windowSize);
+    repeat(50);
+    expect(endings).toEqual([]);
+    repeat(30);
+    expect(endings).toMatchObject([{ result: 'timeout' }]);
+  });
+});
