@@ -15,6 +15,7 @@ import { findMissing } from './doctor/missing.ts';
 import { StoreRecovery } from './doctor/store-recovery.ts';
 import { RailheadError, toRailheadError } from './errors.ts';
 import { describeEvent } from './events/describe.ts';
+import { LastEvents } from './events/last-events.ts';
 import { EventLog } from './events/log.ts';
 import { FeedService } from './feed/service.ts';
 import { noopDefinition } from './feed/transfer-definition.ts';
@@ -116,6 +117,9 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   events.subscribe((event) => logger.info({ event: event.kind, host: event.host }, describeEvent(event)));
   events.start();
   onUndo(() => events.stop());
+
+  const lastEvents = new LastEvents();
+  await lastEvents.start(store.db, events);
 
   const authority = await ensureAuthority(data.keys, new Date());
   const vault = await ensureVault(data.keys);
@@ -274,6 +278,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     startedAt: now(),
     store,
     events,
+    lastEvent: (host) => lastEvents.of(host),
     inventory,
     inventoryFolder: { dir: settings.inventory, shownAs: options.inventoryShownAs },
     reload: () => recovery.reload(),

@@ -2,6 +2,7 @@ import type { AgentParts } from '../agent/parts.ts';
 import type { AssetService } from '../assets/service.ts';
 import type { BootService } from '../boot/service.ts';
 import type { Missing } from '../doctor/missing.ts';
+import type { Event } from '../events/kinds.ts';
 import type { EventLog } from '../events/log.ts';
 import type { FeedService } from '../feed/service.ts';
 import type { ConfigDelivery } from '../ignition/delivery.ts';
@@ -26,6 +27,8 @@ export interface HttpContext {
   /** What the appliance lacks to do its work, and how to get it. */
   missing: () => Promise<Missing[]>;
   events: EventLog;
+  /** What happened last to a host. */
+  lastEvent: (host: string) => Event | undefined;
   inventory: InventoryKeeper;
   /** Where the inventory's files are, and how the folder is called in messages. */
   inventoryFolder: { dir: string; shownAs: string };

@@ -9,6 +9,7 @@ import { PUBLIC } from './access.ts';
 import { sendBytes } from './bytes.ts';
 import type { HttpContext } from './context.ts';
 
+const NAME = new RegExp(NAME_PATTERN);
 const Name = Type.String({ pattern: NAME_PATTERN });
 const Cluster = Type.String({ maxLength: 63 });
 const File = Type.String({ maxLength: 200 });
@@ -37,7 +38,7 @@ export const feedRoutes =
     ): Promise<FastifyReply> => {
       const found = /^(?<name>[a-z0-9_-]+?)(?:-(?<pin>v?\d+\.\d+))?\.conf$/.exec(view.file)?.groups;
       const name = found?.name ?? '';
-      if (!new RegExp(NAME_PATTERN).test(name)) {
+      if (!NAME.test(name)) {
         throw new RailheadError('RH_NOT_FOUND', `There is nothing at ${request.url.split('?')[0]}.`);
       }
       const text = await feed.definition({ name, cluster: view.cluster }, view.minor ?? found?.pin);

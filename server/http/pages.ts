@@ -36,6 +36,8 @@ export const pages =
         inventory,
         observed,
         progress: (host) => context.progress.get(host),
+        lastEvent: context.lastEvent,
+        now: Date.now(),
         readiness: context.readiness(),
         advertise: context.advertise(),
         missing,

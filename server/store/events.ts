@@ -69,3 +69,13 @@ export async function pruneEvents(db: Db, { count, since }: EventRetention): Pro
   const { numDeletedRows } = await db.deleteFrom('events').where('id', 'in', doomed).executeTakeFirst();
   return Number(numDeletedRows);
 }
+
+/** The newest event of each host that has any. */
+export async function lastEvents(db: Db): Promise<EventRow[]> {
+  const newest = db
+    .selectFrom('events')
+    .select(({ fn }) => fn.max('id').as('id'))
+    .where('host', 'is not', null)
+    .groupBy('host');
+  return db.selectFrom('events').selectAll().where('id', 'in', newest).execute();
+}

@@ -6,6 +6,7 @@ import { boot } from './migrations/0002-boot.ts';
 import { stages } from './migrations/0003-stages.ts';
 import { provisioning } from './migrations/0004-provisioning.ts';
 import { contents } from './migrations/0005-contents.ts';
+import { clusters } from './migrations/0006-clusters.ts';
 import { COLUMN_TYPES, type Dialect } from './migrations/columns.ts';
 import type { Database } from './schema.ts';
 
@@ -16,6 +17,7 @@ const MIGRATIONS = {
   '0003-stages': stages,
   '0004-provisioning': provisioning,
   '0005-contents': contents,
+  '0006-clusters': clusters,
 } as const;
 
 const NAMES = Object.keys(MIGRATIONS);

@@ -14,6 +14,11 @@ export interface Database {
   frozen_configs: FrozenConfigsTable;
   first_boots: FirstBootsTable;
   agents: AgentsTable;
+  clusters: ClustersTable;
+  init_claims: InitClaimsTable;
+  joins: JoinsTable;
+  bootstrap_tokens: BootstrapTokensTable;
+  nodes: NodesTable;
 }
 
 export interface MetaTable {
@@ -144,4 +149,66 @@ export interface ContentNamesTable {
   /** Where it came from: a URL, or the file that was imported. */
   origin: string;
   added_at: number;
+}
+
+export interface ClustersTable {
+  name: string;
+  /** Its secrets. */
+  sealed: Buffer;
+  created_at: number;
+  /** When its API answered for the first time. */
+  api_seen_at: number | null;
+}
+
+/** Who may run `kubeadm init`. */
+export interface InitClaimsTable {
+  cluster: string;
+  host: string;
+  /** Where it asked from. */
+  address: string;
+  claimed_at: number;
+  /** How often it was told so. */
+  answers: number;
+  done_at: number | null;
+}
+
+/** A host that was told to join. */
+export interface JoinsTable {
+  id: Generated<number>;
+  cluster: string;
+  host: string;
+  role: string;
+  started_at: number;
+  /** Until when its turn lasts. */
+  expires_at: number;
+  answers: number;
+  ended_at: number | null;
+  outcome: string | null;
+}
+
+export interface BootstrapTokensTable {
+  /** Its public half. */
+  id: string;
+  cluster: string;
+  host: string;
+  sealed: Buffer;
+  created_at: number;
+  expires_at: number;
+  /** 0 or 1: `kubeadm init` makes it known to the API, not we. */
+  in_init: number;
+  used_at: number | null;
+}
+
+export interface NodesTable {
+  /** `cluster/name` */
+  id: string;
+  cluster: string;
+  name: string;
+  /** True, False or Unknown. */
+  ready: string;
+  reason: string;
+  message: string;
+  kubelet_version: string;
+  /** Since when it is so. */
+  since: number;
 }

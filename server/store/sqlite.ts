@@ -21,7 +21,7 @@ class RollbackOnceDialect extends SqliteDialect {
   readonly #database: SQLite.Database;
 
   constructor(database: SQLite.Database) {
-    super({ database });
+    super({ database: withStatementCache(database) });
     this.#database = database;
   }
 
@@ -33,6 +33,27 @@ class RollbackOnceDialect extends SqliteDialect {
     };
     return driver;
   }
+}
+
+/** How many different statements there are, and some more; those with lists of values of any length come and go. */
+const MAX_STATEMENTS = 500;
+
+/** Kysely prepares every statement anew, which costs more than to run it. */
+function withStatementCache(
+  database: SQLite.Database,
+): ConstructorParameters<typeof SqliteDialect>[0]['database'] {
+  const statements = new Map<string, SQLite.Statement>();
+  return {
+    close: () => database.close(),
+    prepare: (sql: string) => {
+      const known = statements.get(sql);
+      if (known !== undefined) return known as never;
+      const statement = database.prepare(sql);
+      statements.set(sql, statement);
+      if (statements.size > MAX_STATEMENTS) statements.delete(statements.keys().next().value!);
+      return statement as never;
+    },
+  };
 }
 
 function openFile(file: string): SQLite.Database {

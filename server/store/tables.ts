@@ -16,6 +16,11 @@ const KEYS = {
   frozen_configs: 'attempt',
   first_boots: 'token',
   agents: 'token',
+  clusters: 'name',
+  init_claims: 'cluster',
+  joins: 'id',
+  bootstrap_tokens: 'id',
+  nodes: 'id',
 } as const satisfies Record<keyof Database, string>;
 
 export type TableName = keyof typeof KEYS;

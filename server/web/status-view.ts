@@ -1,6 +1,7 @@
 import type { Missing } from '../doctor/missing.ts';
 import { BOOT_FILES } from '../doctor/missing.ts';
 import { formatProblem } from '../document/problem.ts';
+import { describeEvent } from '../events/describe.ts';
 import type { Event } from '../events/kinds.ts';
 import type { InventoryKeeper } from '../inventory/keeper.ts';
 import type { HostSpec } from '../inventory/model.ts';
@@ -18,6 +19,8 @@ export interface StatusInput {
   observed: readonly Observed[];
   /** What is on its way to a host over HTTP. */
   progress: (host: string) => Download | undefined;
+  lastEvent: (host: string) => Event | undefined;
+  now: number;
   advertise: Advertised;
   missing: Missing[];
   transfers: TransferStatus[];
@@ -35,7 +38,8 @@ const HOSTS_SHOWN = 500;
 
 /** Everything the status page shows, ready to be printed. Pure. */
 export function statusView(input: StatusInput) {
-  const { version, readiness, inventory, observed, progress, advertise, missing, transfers, events } = input;
+  const { version, readiness, inventory, observed, progress, lastEvent, now } = input;
+  const { advertise, missing, transfers, events } = input;
   const { hosts, clusters } = inventory.index.inventory;
   return {
     version,
@@ -61,7 +65,10 @@ export function statusView(input: StatusInput) {
       percent: percentOf(bytes, size),
       retransmits,
     })),
-    hosts: hosts.slice(0, HOSTS_SHOWN).map((host, at) => hostRow(host, observed[at], progress(host.name))),
+    hosts: hosts.slice(0, HOSTS_SHOWN).map((host, at) => ({
+      ...hostRow(host, observed[at], progress(host.name)),
+      last: lastOf(lastEvent(host.name), now),
+    })),
     hostCount: hosts.length,
     moreHosts: Math.max(0, hosts.length - HOSTS_SHOWN),
     events: events.toReversed().map(eventRow),
@@ -82,13 +89,28 @@ function percentOf(bytes: number, size: number): number {
   return size === 0 ? 100 : Math.floor((bytes / size) * 100);
 }
 
+/** What happened last, and how long ago. */
+function lastOf(event: Event | undefined, now: number) {
+  if (event === undefined) return undefined;
+  return { ago: `${duration(now - event.at)} ago`, text: describeEvent(event) };
+}
+
+/** Roughly, as people say it. */
+export function duration(milliseconds: number): string {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 120) return `${minutes} min`;
+  const hours = Math.round(minutes / 60);
+  return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} d`;
+}
+
 function hostRow(host: HostSpec, observed: Observed | undefined, progress: Download | undefined) {
   const summary: HostSummary = summariseHost(host, observed);
   return {
     ...summary,
     cluster: summary.cluster ?? '–',
     ip: summary.ip ?? '–',
-    macs: summary.macs.join(', '),
     stage: summary.stage ?? '',
     overdue: summary.overdue ?? '',
     download: progress === undefined ? undefined : downloadOf(progress),

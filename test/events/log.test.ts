@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { Event } from '../../server/events/kinds.ts';
+import { LastEvents } from '../../server/events/last-events.ts';
 import { EventLog } from '../../server/events/log.ts';
 import { getMeta, setMeta } from '../../server/store/meta.ts';
 import type { Store } from '../../server/store/store.ts';
@@ -85,5 +86,40 @@ onEveryStore('event log', (kind) => {
     const appended = Array.from({ length: 20 }, (_, n) => log.append(event(String(n))));
     await log.stop();
     expect(await Promise.all(appended)).toHaveLength(20);
+  });
+});
+
+onEveryStore('changes that share a commit', (kind) => {
+  it('fail alone: what others did in the same commit stays', async () => {
+    const store = await kind.open();
+    const log = logOn(store);
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 30 }, (_, n) =>
+        log.transact(async (db) => {
+          await setMeta(db, `key ${n}`, 'done');
+          if (n % 3 === 0) throw new Error(`no ${n}`);
+          return [event(String(n))];
+        }),
+      ),
+    );
+    expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(10);
+    expect(await getMeta(store.db, 'key 3')).toBeUndefined();
+    expect(await getMeta(store.db, 'key 4')).toBe('done');
+    expect(await log.list({ limit: 100 })).toHaveLength(20);
+    expect(log.fault).toBeUndefined();
+  });
+
+  it('the newest event of each host is known, from before and since', async () => {
+    const store = await kind.open();
+    const log = logOn(store);
+    await log.append({ ...event('old'), host: 'n1' });
+    await log.append({ ...event('older'), host: 'n2' });
+    await log.append({ ...event('newer'), host: 'n2' });
+    const last = new LastEvents();
+    await last.start(store.db, log);
+    expect(last.of('n2')).toMatchObject({ data: { reason: 'newer' } });
+    await log.append({ ...event('newest'), host: 'n1' });
+    expect(last.of('n1')).toMatchObject({ data: { reason: 'newest' } });
+    expect(last.of('n3')).toBeUndefined();
   });
 });

@@ -118,6 +118,7 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     startedAt: 0,
     store,
     events,
+    lastEvent: () => undefined,
     inventory: keeper as unknown as InventoryKeeper,
     advertise: () => advertised,
     ports: () => ({ http: 8080, https: 8443, tftp: 69 }),
