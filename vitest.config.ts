@@ -2,7 +2,8 @@ import { defineConfig } from 'vitest/config';
 
 /**
  * unit: functions and parts in this process, on SQLite; under half a minute.
- * all: also PostgreSQL, real processes and real clients.
+ * real: PostgreSQL, real processes, real clients and virtual machines.
+ * long: what takes too long for every day; `npm run test:long`.
  */
 export default defineConfig({
   test: {
@@ -18,7 +19,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/{process,interop,e2e}/**'],
+          exclude: ['test/{process,interop,node-scripts,e2e,long}/**'],
           // Nothing there has state of its own: one process for many files saves half the time.
           isolate: false,
         },
@@ -27,9 +28,14 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'real',
-          include: ['test/{process,interop,e2e}/**/*.test.ts'],
-          // Real clients on lossy links beside virtual machines on two cores: once, a download got no packet for 55 s.
-          retry: 1,
+          include: ['test/{process,interop,node-scripts,e2e}/**/*.test.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'long',
+          include: ['test/long/**/*.test.ts'],
         },
       },
     ],

@@ -1,5 +1,6 @@
 // `npm test`: sets itself up, then runs every check there is and counts them.
 //   --unit    only what runs inside one process, without PostgreSQL
+//   --long    only what takes too long for every day
 //   --static  only format, lint, types and arrows
 //   anything else is handed to vitest (file names, -t NAME …)
 import { spawn } from 'node:child_process';
@@ -12,6 +13,7 @@ import { bundledNode, installPackages, packagesAreStale } from './lib/packages.m
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const args = process.argv.slice(2);
 const unit = take('--unit');
+const long = take('--long');
 const staticOnly = take('--static');
 
 try {
@@ -56,7 +58,11 @@ async function vitest() {
   const report = join(folder, 'report.json');
   try {
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-    const project = unit ? ['--project=unit'] : [];
+    const project = unit
+      ? ['--project=unit']
+      : long
+        ? ['--project=long']
+        : ['--project=unit', '--project=real'];
     const env = unit ? { RAILHEAD_TEST_PARTS: 'none' } : {};
     const { code } = await run([bin('vitest/vitest.mjs'), 'run', ...reporters, ...project, ...args], { env });
     const result = JSON.parse(readFileSync(report, 'utf8'));

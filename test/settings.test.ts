@@ -281,8 +281,11 @@ describe('the names of a setting', () => {
     for (const name of SETTING_NAMES) expect(declarationOf(name).description).toMatch(/\w{3}/);
   });
 
-  it('give a flag to all but what may hold a password', () => {
+  it('give a flag to all but what may hold a password, or begins like a negation', () => {
     expect(SETTING_NAMES.filter((name) => declarationOf(name).argument === undefined)).toEqual([
+      'httpProxy',
+      'httpsProxy',
+      'noProxy',
       'databaseUrl',
     ]);
   });

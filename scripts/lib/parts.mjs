@@ -51,6 +51,7 @@ import { isProgram, onPath, run } from './run.mjs';
  * @property {string} why what needs it
  * @property {string[]} packages Debian packages to ask for
  * @property {string} [suite] the Debian release to take them from, when the machine's own has none that fits
+ * @property {string} [base] the release that `suite` only adds to, as backports do
  * @property {RegExp} main the package whose version names the cached folder
  * @property {RegExp} [skip] packages of the dependency closure that it runs without
  * @property {true} [ownLibrary] it is from a newer release than most machines have, and brings its own C library
@@ -63,6 +64,10 @@ import { isProgram, onPath, run } from './run.mjs';
  */
 
 /** @typedef {(line: string) => void} Log */
+
+/** What systemd's packages depend on, and its programs do without. */
+const ONLY_FOR_A_RUNNING_SYSTEM =
+  /^(base-files|dbus\S*|dmsetup|gcc-\d+-base|libgdbm\S*|libsemanage\S*|libsepol\d+|mawk|openssl-provider-legacy|systemd-dev|tar)$/;
 
 /** @satisfies {Record<string, PartSpec>} */
 const PARTS = {
@@ -246,6 +251,43 @@ const PARTS = {
     find: (root) => [join(root || '/', 'usr/lib/dracut/modules.d/30ignition/ignition')],
     probe: (path) => [path, '--version'],
     version: /^Ignition (?:Debian )?v?(\S+)/m,
+  },
+  /** path: the program */
+  mksquashfs: {
+    what: 'mksquashfs',
+    why: 'sysext images are built with it',
+    packages: ['squashfs-tools'],
+    main: /^squashfs-tools$/,
+    find: (root) => candidates(root, 'mksquashfs'),
+    probe: (path) => ['/bin/sh', '-c', '"$0" -version', path],
+    version: /^mksquashfs version (\S+)/m,
+  },
+  /** path: the program in a tree that is a whole system for it, with gpg: made to be run by chroot */
+  sysupdate254: {
+    what: 'systemd-sysupdate 254',
+    why: 'the sysext feed is tested with it',
+    packages: ['systemd-container', 'gpg'],
+    suite: 'bookworm-backports',
+    base: 'bookworm',
+    main: /^systemd-container$/,
+    skip: ONLY_FOR_A_RUNNING_SYSTEM,
+    ownLibrary: true,
+    find: (root) => (root ? [join(root, 'lib/systemd/systemd-sysupdate')] : []),
+    probe: (path) => [path, '--version'],
+    version: /^systemd (254)\b/m,
+  },
+  /** path: as above */
+  sysupdate257: {
+    what: 'systemd-sysupdate 257',
+    why: 'the sysext feed is tested with it',
+    packages: ['systemd-container', 'gpg'],
+    suite: 'trixie',
+    main: /^systemd-container$/,
+    skip: ONLY_FOR_A_RUNNING_SYSTEM,
+    ownLibrary: true,
+    find: (root) => (root ? [join(root, 'usr/lib/systemd/systemd-sysupdate')] : []),
+    probe: (path) => [path, '--version'],
+    version: /^systemd (257)\b/m,
   },
 };
 
@@ -453,30 +495,38 @@ async function aptOptions(spec, temp, forced) {
   }
   const refreshed = privateLists(temp);
   const foreign =
-    spec.suite === undefined ? undefined : await foreignSource(spec.suite, [...options, ...refreshed]);
-  if (foreign !== undefined) refreshed.push(...privateSources(temp, [foreign]));
+    spec.suite === undefined
+      ? undefined
+      : await foreignSources(spec.suite, spec.base, [...options, ...refreshed]);
+  if (foreign !== undefined) refreshed.push(...privateSources(temp, foreign));
+  // Backports are only taken by those who ask for them.
+  if (spec.base !== undefined) refreshed.push(...aptSettings({ 'APT::Default-Release': `${spec.suite}` }));
   return { options, refreshed, mustRefresh: foreign !== undefined };
 }
 
 /**
- * A source for another Debian release on the mirror this machine is set up for; undefined when the machine
+ * Sources for another Debian release on the mirror this machine is set up for; undefined when the machine
  * has that release already.
  *
  * @param {string} suite
+ * @param {string | undefined} base the release that it adds to
  * @param {string[]} ownLists options for lists of our own, used when the machine has none
  */
-async function foreignSource(suite, ownLists) {
+async function foreignSources(suite, base, ownLists) {
   let releases = await aptReleases([]);
   if (debianMirror(releases) === undefined) {
     await refresh(ownLists);
     releases = await aptReleases(ownLists);
   }
-  if (releases.some(({ origin, codename }) => origin === 'Debian' && codename === suite)) return undefined;
+  const isKnown = releases.some(({ origin, codename }) => origin === 'Debian' && codename === suite);
+  if (isKnown && base === undefined) return undefined;
   const mirror = debianMirror(releases);
   if (mirror === undefined) {
     throw new Error(`it is in Debian ${suite}, and this machine's apt knows no Debian mirror`);
   }
-  return debianSource({ uri: mirror.uri, suite });
+  return [suite, ...(base === undefined ? [] : [base])].map((one) =>
+    debianSource({ uri: mirror.uri, suite: one }),
+  );
 }
 
 /**
@@ -544,7 +594,10 @@ async function download(spec, options, debs, log) {
  */
 function libraryFolders(root) {
   return ['usr/lib', 'lib'].flatMap((folder) =>
-    folders(join(root, folder)).filter((path) => /-linux-gnu\w*$/.test(path)),
+    folders(join(root, folder))
+      .filter((path) => /-linux-gnu\w*$/.test(path))
+      // systemd has a library that only its own programs use.
+      .flatMap((path) => [path, ...folders(path).filter((below) => below.endsWith('/systemd'))]),
   );
 }
 

@@ -36,7 +36,8 @@ type Verdict = { how: string; checked: Checked } | { fault: string; ofKey: boole
 /** Gets one planned file into the content store: what proves it first, then the file, then its name. */
 export class Acquirer {
   readonly #options: AcquirerOptions;
-  #keyWasRefreshed = false;
+  /** Once a run is enough. */
+  #freshKey: Promise<string | undefined> | undefined;
 
   constructor(options: AcquirerOptions) {
     this.#options = options;
@@ -109,13 +110,15 @@ export class Acquirer {
     const { key, signal } = this.#options;
     observer.onState('verifying');
     if (evidence.signature === undefined) return this.#judgeWith(file, evidence, path, '');
-    const verdict = await this.#judgeWith(file, evidence, path, await key.load(signal));
-    if (!('fault' in verdict) || !verdict.ofKey || this.#keyWasRefreshed) return verdict;
-    // Subkeys come and go: the newest key file may know better. Once a run is enough.
-    this.#keyWasRefreshed = true;
-    const fresh = await key.refresh(signal).catch(() => undefined);
+    const armoredKeys = await key.load(signal);
+    const verdict = await this.#judgeWith(file, evidence, path, armoredKeys);
+    if (!('fault' in verdict) || !verdict.ofKey) return verdict;
+    // Subkeys come and go: the newest key file may know better.
+    this.#freshKey ??= key.refresh(signal).catch(() => undefined);
+    const fresh = await this.#freshKey;
     signal.throwIfAborted();
-    return fresh === undefined ? verdict : this.#judgeWith(file, evidence, path, fresh);
+    const isNews = fresh !== undefined && fresh !== armoredKeys;
+    return isNews ? this.#judgeWith(file, evidence, path, fresh) : verdict;
   }
 
   async #judgeWith(

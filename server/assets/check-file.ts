@@ -1,5 +1,7 @@
+import { stat } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import type { FileHashes } from '../content/hash-file.ts';
+import { checkContent } from './check-content.ts';
 import type { SignatureVerdict } from './signature.ts';
 
 export interface CheckInput {
@@ -12,10 +14,17 @@ export interface Checked extends FileHashes {
   signature?: SignatureVerdict;
 }
 
-/** Hashes of a file, and whether its signature is right: in a thread, for it takes seconds. */
-export function checkFile(input: CheckInput, signal: AbortSignal): Promise<Checked> {
+/** Below this, starting a thread takes longer than the work. */
+const SMALL_BYTES = 1024 * 1024;
+
+/** Hashes of a file, and whether its signature is right: for a large one in a thread, for it takes seconds. */
+export async function checkFile(input: CheckInput, signal: AbortSignal): Promise<Checked> {
+  signal.throwIfAborted();
+  return (await stat(input.path)).size <= SMALL_BYTES ? checkContent(input) : inThread(input, signal);
+}
+
+function inThread(input: CheckInput, signal: AbortSignal): Promise<Checked> {
   return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
     const worker = new Worker(new URL('./check-thread.ts', import.meta.url), { workerData: input });
     const abandon = (): void => void worker.terminate();
     signal.addEventListener('abort', abandon, { once: true });

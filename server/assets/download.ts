@@ -57,7 +57,9 @@ export class Downloader {
   }
 
   async fetch(job: DownloadJob): Promise<Downloaded> {
-    const { maxFailures, pauseMs } = this.#options;
+    const { maxFailures, pauseMs, windowMs, bytesPerSecond } = this.#options;
+    // Less than that is no progress: a server could go on like that for ever.
+    const leastBytes = (bytesPerSecond * windowMs) / 1000;
     const result: Downloaded = { fetched: 0, wasResumed: false };
     for (let failures = 0; ; ) {
       const before = result.fetched;
@@ -67,7 +69,7 @@ export class Downloader {
       } catch (error) {
         job.signal.throwIfAborted();
         if (!(error instanceof FetchFault) || !error.passes) throw error;
-        failures = result.fetched > before ? 1 : failures + 1;
+        failures = result.fetched - before >= leastBytes ? 1 : failures + 1;
         if (failures >= maxFailures)
           throw new FetchFault(`${reasonOf(error)} Given up after ${failures} attempts.`, { cause: error });
         const pause = error.waitMs ?? pauseMs * 2 ** (failures - 1);

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FetchFault, reasonOf } from './fault.ts';
@@ -21,6 +22,8 @@ export interface SigningKeyOptions {
  */
 export class SigningKey {
   readonly #options: SigningKeyOptions;
+  /** Several downloads may want it at once: it is fetched for all of them together. */
+  #refreshing: Promise<string> | undefined;
 
   constructor(options: SigningKeyOptions) {
     this.#options = options;
@@ -36,7 +39,14 @@ export class SigningKey {
   }
 
   /** Fetches the key file anew, and keeps it if it is of the pinned key. */
-  async refresh(signal: AbortSignal): Promise<string> {
+  refresh(signal: AbortSignal): Promise<string> {
+    this.#refreshing ??= this.#fetch(signal).finally(() => {
+      this.#refreshing = undefined;
+    });
+    return this.#refreshing;
+  }
+
+  async #fetch(signal: AbortSignal): Promise<string> {
     const { url, web } = this.#options;
     try {
       return await this.accept((await fetchSmall(web, url, { signal })).toString('utf8'), url);
@@ -52,8 +62,9 @@ export class SigningKey {
       throw new FetchFault(`${origin} has no key with the fingerprint ${this.fingerprint}.`);
     const { file } = this.#options;
     await mkdir(dirname(file), { recursive: true });
-    await writeFile(`${file}.new`, text);
-    await rename(`${file}.new`, file);
+    const fresh = `${file}.${randomBytes(6).toString('hex')}.new`;
+    await writeFile(fresh, text);
+    await rename(fresh, file);
     return text;
   }
 

@@ -22,25 +22,32 @@ export type Contents = Pick<ContentStore, 'names' | 'adopt' | 'alias' | 'remove'
 /** Where images are that were taken out of the feed, for those who have read of them and come to fetch them. */
 export const RETIRED_FOLDER = 'sysext-retired';
 
+export interface ImagesOptions {
+  contents: Pick<Contents, 'names'>;
+  assetsDir: string;
+  now: () => number;
+}
+
+/** A thousand hosts that ask at once are answered by one look. What others change is seen after this, at the latest. */
+const FRESH_MS = 1000;
+
 /** The images that there are: what the content store has under `sysext/`. */
 export class SysextImages {
-  readonly #contents: Pick<Contents, 'names'>;
-  readonly #assetsDir: string;
+  readonly #options: ImagesOptions;
+  readonly #looked = new Map<string, { at: number; found: Promise<SysextImage[]> }>();
 
-  constructor(contents: Pick<Contents, 'names'>, assetsDir: string) {
-    this.#contents = contents;
-    this.#assetsDir = assetsDir;
+  constructor(options: ImagesOptions) {
+    this.#options = options;
+  }
+
+  /** Something was changed: the next look is a new one. */
+  forget(): void {
+    this.#looked.clear();
   }
 
   /** Those of one extension, or all, by name and then oldest version first. Never one whose file is gone or cut. */
   async list(name?: string): Promise<SysextImage[]> {
-    const found = await this.#inFolder(SYSEXT_FOLDER, name);
-    return found.sort(
-      (a, b) =>
-        (a.name < b.name ? -1 : a.name > b.name ? 1 : 0) ||
-        compareVersions(a.version, b.version) ||
-        (a.file < b.file ? -1 : 1),
-    );
+    return this.#inFolder(SYSEXT_FOLDER, name);
   }
 
   /** One image, in the feed. */
@@ -54,21 +61,42 @@ export class SysextImages {
   }
 
   async #inFolder(folder: string, name: string | undefined): Promise<SysextImage[]> {
-    const named = await this.#contents.names(name === undefined ? `${folder}/` : `${folder}/${name}/`);
+    const prefix = name === undefined ? `${folder}/` : `${folder}/${name}/`;
+    const now = this.#options.now();
+    const last = this.#looked.get(prefix);
+    if (last !== undefined && now >= last.at && now - last.at < FRESH_MS) return [...(await last.found)];
+    const found = this.#look(prefix);
+    // Names come from requests: only what leads to something is worth a place.
+    found.then(
+      (images) => images.length === 0 && this.#looked.delete(prefix),
+      () => this.#looked.delete(prefix),
+    );
+    this.#looked.set(prefix, { at: now, found });
+    return [...(await found)];
+  }
+
+  async #look(prefix: string): Promise<SysextImage[]> {
+    const { contents, assetsDir } = this.#options;
+    const named = await contents.names(prefix);
     const images = named.map(toImage).filter((image) => image !== undefined);
     const isThere = await Promise.all(
       images.map(async ({ path, size }) => {
-        const found = await stat(join(this.#assetsDir, path)).catch(() => undefined);
+        const found = await stat(join(assetsDir, path)).catch(() => undefined);
         return found?.isFile() === true && found.size === size;
       }),
     );
-    return images.filter((_image, index) => isThere[index]);
+    return images.filter((_image, index) => isThere[index]).sort(byNameAndAge);
   }
 }
 
 /** The same image's place after it was taken out of the feed. */
 export function retiredNameOf(id: ImageId): string {
   return contentNameOf(id).replace(SYSEXT_FOLDER, RETIRED_FOLDER);
+}
+
+function byNameAndAge(a: SysextImage, b: SysextImage): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
+  return compareVersions(a.version, b.version) || (a.file < b.file ? -1 : 1);
 }
 
 function toImage({ name: path, sha256, size, origin, addedAt }: NamedContent): SysextImage | undefined {

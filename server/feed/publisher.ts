@@ -97,6 +97,7 @@ export class SysextPublisher {
   ): Promise<SysextImage[]> {
     return this.#inTurn(async () => {
       const { images, contents, clusters, events } = this.#options;
+      images.forget();
       const found = (await images.list(name)).filter(
         (image) => image.version === version && (arch === undefined || image.arch === arch),
       );
@@ -119,6 +120,7 @@ export class SysextPublisher {
       for (const image of found) {
         await contents.alias(retiredNameOf(image), image.path);
         await contents.remove(image.path);
+        images.forget();
         await events.append({ kind: 'feed.removed', data: { file: image.file } });
       }
       return found;
@@ -128,6 +130,7 @@ export class SysextPublisher {
   /** Removes for good what was taken out long enough ago. */
   async sweep(): Promise<void> {
     const { images, contents, now } = this.#options;
+    images.forget();
     for (const image of await images.retired()) {
       if (image.addedAt <= now() - GRACE_MS) await contents.remove(image.path);
     }
@@ -148,11 +151,13 @@ export class SysextPublisher {
     { path, size, sha256 }: { path: string; size: number; sha256: string },
   ): Promise<Published> {
     const { images, contents, events } = this.#options;
+    images.forget();
     const there = await images.find(id);
     if (there?.sha256 === sha256) return { image: there, isNew: false };
     if (there !== undefined) assertReplaceable(there, force);
     const verifiedHow = expected === undefined ? 'nobody' : 'SHA-256';
     await contents.adopt({ from: path, name: contentNameOf(id), origin, sha256, size, verifiedHow });
+    images.forget();
     await events.append({ kind: 'feed.published', data: { file: fileOf(id), bytes: size, sha256, origin } });
     return { image: (await images.find(id))!, isNew: true };
   }

@@ -37,7 +37,7 @@ export class FeedService {
     const { contents, events, clusters, assetsDir, keysDir, baseUrl, now } = options;
     this.#onFault = options.onFault;
     this.key = new FeedKey(keysDir);
-    this.images = new SysextImages(contents, assetsDir);
+    this.images = new SysextImages({ contents, assetsDir, now });
     this.feed = new SysextFeed({ images: this.images, key: this.key, clusters, baseUrl, now });
     this.publisher = new SysextPublisher({ contents, images: this.images, events, clusters, assetsDir, now });
     this.#dropped = new DroppedFiles({ contents, events, assetsDir, now });
@@ -67,6 +67,7 @@ export class FeedService {
   async #look(): Promise<void> {
     try {
       await this.#dropped.takeIn();
+      this.images.forget();
       await this.publisher.sweep();
     } catch (error) {
       this.#onFault(error);

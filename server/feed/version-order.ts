@@ -1,6 +1,6 @@
 /**
  * Which of two versions is newer, exactly as systemd on the hosts sees it (the UAPI group's version format): -1, 0 or
- * 1. A leading `v` says nothing. Note that there `1.33.0-rc.1` is newer than `1.33.0`: a pre-release is `1.33.0~rc.1`.
+ * 1. A leading `v` says nothing. Note that there `1.33.0-rc.1` is newer than `1.33.0`.
  */
 export function compareVersions(one: string, other: string): -1 | 0 | 1 {
   let a = one.replace(/^v(?=\d)/, '');

@@ -1,4 +1,5 @@
 import { formatProblem, type Problem } from '../document/problem.ts';
+import { RailheadError } from '../errors.ts';
 import type { InventoryIndex } from '../inventory/index.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import type { TemplateFolders } from '../templating/template-folders.ts';
@@ -56,7 +57,7 @@ export class ConfigRenderer {
   readonly render = async (request: ConfigRequest): Promise<RenderedConfig> => {
     const { host, purpose, wipe, token } = request;
     const read = this.#options.readSecret;
-    const composed = await this.#compose({ host, purpose, wipe, secrets: { token, read } });
+    const composed = await this.#composeDiscreetly({ host, purpose, wipe, secrets: { token, read } });
     if ('problems' in composed) return { problems: composed.problems.map(formatProblem) };
     return { text: JSON.stringify(composed.config) };
   };
@@ -77,7 +78,21 @@ export class ConfigRenderer {
   /** With all secrets but the token of a boot, which there is none of: for a person who may see them. */
   async reveal(host: HostSpec, purpose: Purpose): Promise<Preview> {
     const secrets = { token: markerOf('token of this boot'), read: this.#options.readSecret };
-    return toPreview(await this.#compose({ host, purpose, wipe: false, secrets }));
+    return toPreview(await this.#composeDiscreetly({ host, purpose, wipe: false, secrets }));
+  }
+
+  /** With secrets. What is wrong ends up in events and logs, so it must not quote one. */
+  async #composeDiscreetly(request: ComposeRequest): Promise<Composed> {
+    try {
+      const composed = await this.#compose(request);
+      if (!('problems' in composed)) return composed;
+      const { host, purpose, wipe } = request;
+      const withMarkers = await this.#compose({ host, purpose, wipe });
+      return 'problems' in withMarkers ? withMarkers : { problems: composed.problems.map(withoutValue) };
+    } catch (error) {
+      if (!(error instanceof RailheadError) || error.code !== 'RH_SECRET_MISSING') throw error;
+      return { problems: [problemOf('secret', error.message)] };
+    }
   }
 
   async #compose({
@@ -118,5 +133,14 @@ function toPreview(composed: Composed): Preview {
 
 function notInFeed({ name, version }: Sysext): Problem {
   const message = `the feed has no ${name} ${version}; fetch it with \`npx railhead assets sync\``;
-  return { severity: 'error', file: 'sysext', line: 0, col: 0, subject: '', message };
+  return problemOf('sysext', message);
+}
+
+/** The same place, without what is there: only a secret can be what is wrong with it. */
+function withoutValue(problem: Problem): Problem {
+  return { ...problem, message: 'this is right with a marker, but not with the secret that goes here' };
+}
+
+function problemOf(file: string, message: string): Problem {
+  return { severity: 'error', file, line: 0, col: 0, subject: '', message };
 }

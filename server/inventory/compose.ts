@@ -110,7 +110,10 @@ function clusterSpec(cluster: Cluster): ClusterSpec {
     ...optional('endpoint', cluster.endpoint),
     podCidrs: toList(cluster.podCidr ?? DEFAULT_POD_CIDR),
     serviceCidrs: toList(cluster.serviceCidr ?? DEFAULT_SERVICE_CIDR),
+    ...optional('kubeVip', cluster.kubeVip),
+    ...optional('kubeadm', cluster.kubeadm),
     addons: cluster.addons ?? [],
+    ...optional('pipeline', cluster.pipeline),
     rollout: { ...DEFAULT_ROLLOUT, ...cluster.rollout },
   };
 }

@@ -7,6 +7,7 @@ import { DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, memberNames } from './compose.t
 import { freeValueFaults } from './free-values.ts';
 import { isJunkSerial, isJunkUuid } from './junk-identity.ts';
 import { toList } from './normalise.ts';
+import { pipelineFaults } from './pipeline-faults.ts';
 import type { Cluster, Host } from './schema.ts';
 import { uuidKey } from './uuid.ts';
 import { containerdFault, kubernetesFault } from './versions.ts';
@@ -171,7 +172,7 @@ function clusterFaults(items: Items): Problem[] {
     if (fault !== undefined) problems.push(item.error(['kubernetes'], fault));
     const odd = containerd === undefined ? undefined : containerdFault(kubernetes, containerd);
     if (fault === undefined && odd !== undefined) problems.push(item.warning(['containerd'], odd));
-    return [...problems, ...cidrFaults(item, hostsOf.get(name) ?? [])];
+    return [...problems, ...cidrFaults(item, hostsOf.get(name) ?? []), ...pipelineFaults(item)];
   });
 }
 

@@ -22,6 +22,11 @@ export function freeValueFaults({ clusters, ...others }: Items): Problem[] {
         faultsOf(item, ['addons', index, 'values'], values),
       ),
     ),
+    ...clusters.flatMap((item) =>
+      (item.value.pipeline?.steps ?? []).flatMap((step, index) =>
+        typeof step === 'string' ? [] : faultsOf(item, ['pipeline', 'steps', index, 'values'], step.values),
+      ),
+    ),
   ];
 }
 

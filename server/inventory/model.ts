@@ -1,5 +1,5 @@
 import type { Arch } from './arch.ts';
-import type { Addon, Cluster, Host, Network, Pool, Profile, Rollout } from './schema.ts';
+import type { Addon, Cluster, Host, Network, Pipeline, Pool, Profile, Rollout } from './schema.ts';
 
 /**
  * The inventory after validation: every default filled in, every spelling made one, every layer merged.
@@ -19,7 +19,10 @@ export interface ClusterSpec {
   endpoint?: string;
   podCidrs: string[];
   serviceCidrs: string[];
+  kubeVip?: KubeVip;
+  kubeadm?: Kubeadm;
   addons: Addon[];
+  pipeline?: Pipeline;
   rollout: Required<Rollout>;
 }
 

@@ -1,10 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type MenuInput, type MenuKind, Menus } from '../../server/boot/menus.ts';
+import { type MenuInput, type MenuKind, renderMenu } from '../../server/boot/menus.ts';
+import { templatesIn } from '../support/http-context.ts';
 import { tempFolder } from '../support/temp.ts';
 
-const menus = new Menus(join(import.meta.dirname, '..', '..', 'templates'));
+const templates = templatesIn(join(import.meta.dirname, '..', '..', 'templates'));
 const boots: MenuInput = {
   title: 'n1: it runs from RAM',
   what: {
@@ -18,7 +19,7 @@ const boots: MenuInput = {
 
 describe('a machine that boots', () => {
   it('pxelinux', () => {
-    expect(menus.render('pxelinux', boots)).toBe(`# Railhead: n1: it runs from RAM
+    expect(renderMenu(templates, 'pxelinux', boots)).toBe(`# Railhead: n1: it runs from RAM
 DEFAULT railhead
 PROMPT 0
 SAY Railhead: n1: it runs from RAM
@@ -33,7 +34,7 @@ LABEL railhead
   });
 
   it('iPXE names the initrd exactly as Flatcar looks for it', () => {
-    const text = menus.render('ipxe', boots);
+    const text = renderMenu(templates, 'ipxe', boots);
     expect(text).toMatch(/^#!ipxe\n/);
     expect(text).toMatch(/^kernel http:\S+\/kernel initrd=flatcar_production_pxe_image\.cpio\.gz /m);
     expect(text).toMatch(
@@ -42,7 +43,7 @@ LABEL railhead
   });
 
   it('GRUB', () => {
-    expect(menus.render('grub', boots)).toContain(
+    expect(renderMenu(templates, 'grub', boots)).toContain(
       'linux (http,10.0.0.5:8080)/boot/AAAAAAAAAAAAAAAAAAAAAA/kernel',
     );
   });
@@ -57,7 +58,7 @@ describe('a machine that boots its own disk', () => {
     ['ipxe', 'sanboot', /^sanboot --no-describe --drive 0x80 \|\| exit 1$/m],
     ['grub', 'auto', /^ {2}exit$/m],
   ])('%s, %s', (kind, local, expected) => {
-    const text = menus.render(kind, { title: 't', what: { local } });
+    const text = renderMenu(templates, kind, { title: 't', what: { local } });
     expect(text).toMatch(expected);
     expect(text).not.toMatch(/KERNEL|kernel http|linux \(/);
   });
@@ -68,17 +69,17 @@ it('a machine that has to wait asks again', () => {
     title: 't',
     what: { waits: 30, againUrl: 'http://10.0.0.5:8080/boot.ipxe?mac=x' },
   };
-  expect(menus.render('ipxe', waits)).toMatch(
+  expect(renderMenu(templates, 'ipxe', waits)).toMatch(
     /^sleep 30\nchain --replace http:\/\/10\.0\.0\.5:8080\/boot\.ipxe\?mac=x/m,
   );
-  expect(menus.render('pxelinux', waits)).toContain('TIMEOUT 300');
-  expect(menus.render('grub', waits)).toContain('sleep 30');
+  expect(renderMenu(templates, 'pxelinux', waits)).toContain('TIMEOUT 300');
+  expect(renderMenu(templates, 'grub', waits)).toContain('sleep 30');
 });
 
 describe('what must not reach a boot loader', () => {
   it('a value that brings a line of its own', () => {
     const evil = { ...boots, what: { ...boots.what, kernelArguments: ['quiet\nLOCALBOOT 0'] } } as MenuInput;
-    expect(() => menus.render('pxelinux', evil)).toThrow(
+    expect(() => renderMenu(templates, 'pxelinux', evil)).toThrow(
       expect.objectContaining({ code: 'RH_TEMPLATE_FAILED' }),
     );
   });
@@ -88,13 +89,13 @@ describe('what must not reach a boot loader', () => {
       ...boots,
       what: { ...boots.what, baseUrl: `http://${'x'.repeat(80)}.example` },
     } as MenuInput;
-    expect(() => menus.render('ipxe', long)).toThrow(/boot loaders take 120/);
+    expect(() => renderMenu(templates, 'ipxe', long)).toThrow(/boot loaders take 120/);
   });
 
   it('a template that uses a name which is not there is said with its file', async () => {
     const dir = await tempFolder();
     await mkdir(join(dir, 'menus'));
     await writeFile(join(dir, 'menus', 'ipxe.hbs'), '#!ipxe\n{{nonsense}}\n');
-    expect(() => new Menus(dir).render('ipxe', boots)).toThrow(/ipxe\.hbs:2:3: "nonsense" is not/);
+    expect(() => renderMenu(templatesIn(dir), 'ipxe', boots)).toThrow(/ipxe\.hbs:2:\d+: .*nonsense/);
   });
 });

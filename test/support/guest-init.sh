@@ -31,6 +31,9 @@ url=$(option ignition.config.url)
 token=$(echo "$url" | sed 's|.*/boot/\([^/]*\)/.*|\1|')
 base=$(echo "$url" | sed 's|/boot/.*||')
 
+# All of a large initrd must have arrived.
+[ -f /padding ] && say "padding $(md5sum </padding)"
+
 ip link set lo up
 # The card it booted from, if the boot loader told; else the first.
 mac=$(option BOOTIF | sed 's/^01-//; s/-/:/g')
@@ -58,6 +61,9 @@ done
 report kernel
 report initramfs
 report ignition-done
-report boot-complete
-[ "$(option railhead.guest)" = install ] && report installed
+if [ "$(option railhead.guest)" = install ]; then
+  report installed
+else
+  report boot-complete
+fi
 end DONE

@@ -1,6 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createCipheriv, createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -51,14 +59,19 @@ export function buildGuest(parts: GuestParts): Guest {
     file('bin/ignition', PROGRAM, parts.ignition.path),
     ...libraries(parts.ignition),
     ...modules(parts.guestKernel),
+    // What Flatcar has already: the user that configurations are about.
+    ...['sysroot/home', 'sysroot/home/core'].map(folder),
+    text('sysroot/etc/passwd', 'root:x:0:0::/root:/bin/sh\ncore:x:500:500::/home/core:/bin/sh\n'),
+    text('sysroot/etc/group', 'root:x:0:\ncore:x:500:\ndocker:x:233:\nsudo:x:150:\n'),
     // Debian's Ignition labels files for SELinux at the end, whether there is any or not.
     folder('sysroot/etc/selinux'),
-    {
-      path: 'sysroot/etc/selinux/config',
-      mode: FILE | 0o644,
-      content: Buffer.from('SELINUXTYPE=targeted\n'),
-    },
-    { path: 'bin/setfiles', mode: PROGRAM, content: Buffer.from('#!/bin/busybox sh\nexit 0\n') },
+    text('sysroot/etc/selinux/config', 'SELINUXTYPE=targeted\n'),
+    // Programs that it calls, and that the guest can do without.
+    ...['setfiles', 'useradd', 'usermod', 'groupadd'].map((name) => ({
+      path: `bin/${name}`,
+      mode: PROGRAM,
+      content: Buffer.from('#!/bin/busybox sh\nexit 0\n'),
+    })),
   ];
   const archive = cpio(entries);
   const id = createHash('sha256').update(archive).digest('hex').slice(0, 16);
@@ -73,8 +86,35 @@ export function buildGuest(parts: GuestParts): Guest {
   return { kernel: parts.guestKernel.path, initrd };
 }
 
+export interface LargeInitrd {
+  path: string;
+  /** Of the file that makes it large; the guest tells which one it got. */
+  md5: string;
+}
+
+/** The initrd with a file of this size in a second archive, which no boot loader and no kernel can make smaller. */
+export function padInitrd(initrd: string, bytes: number): LargeInitrd {
+  const path = `${initrd}.${bytes}`;
+  const noise = createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16)).update(Buffer.alloc(bytes));
+  const md5 = createHash('md5').update(noise).digest('hex');
+  if (!existsSync(path)) {
+    const unfinished = `${path}.${process.pid}`;
+    copyFileSync(initrd, unfinished);
+    // The kernel looks for the next archive at a multiple of four.
+    const gap = Buffer.alloc((4 - (readFileSync(initrd).length % 4)) % 4);
+    const archive = cpio([{ path: 'padding', mode: FILE | 0o644, content: noise }]);
+    for (const part of [gap, archive]) writeFileSync(unfinished, part, { flag: 'a' });
+    renameSync(unfinished, path);
+  }
+  return { path, md5 };
+}
+
 function folder(path: string): Entry {
   return { path, mode: FOLDER | 0o755, content: Buffer.alloc(0) };
+}
+
+function text(path: string, content: string): Entry {
+  return { path, mode: FILE | 0o644, content: Buffer.from(content) };
 }
 
 function file(path: string, mode: number, from: string): Entry {

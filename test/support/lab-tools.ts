@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NEEDED } from '../../scripts/lib/bootloaders/table.mjs';
 import { cacheFolder } from '../../scripts/lib/cache.mjs';
@@ -16,6 +16,8 @@ export interface LabTools {
   guest: Guest;
   /** A folder with boot loaders. */
   bootDir: string;
+  /** GRUB's network image is there, too, and has HTTP inside. */
+  hasGrub: boolean;
 }
 
 /** A private network with a bridge and taps: root's business, and in a container more than that. */
@@ -47,5 +49,8 @@ export async function findLabTools(): Promise<LabTools | undefined> {
   await ensureBootloaders({ root: ROOT, bootDir });
   const lacking = NEEDED.filter((file) => !existsSync(join(bootDir, file)));
   if (lacking.length > 0) return skip(`${lacking.join(', ')} can't be had`);
-  return { dnsmasq, qemu, ovmf, bootDir, guest: buildGuest({ guestKernel, busybox, ignition }) };
+  const grub = join(bootDir, 'grubx64.efi');
+  const hasGrub = existsSync(grub) && readFileSync(grub).includes('HTTP/1.1');
+  if (!hasGrub) console.warn("SKIPPED: no machine boots through GRUB: one with HTTP inside can't be had");
+  return { dnsmasq, qemu, ovmf, bootDir, hasGrub, guest: buildGuest({ guestKernel, busybox, ignition }) };
 }

@@ -1,25 +1,29 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, onTestFailed, vi } from 'vitest';
+import { afterAll, beforeAll, test, vi } from 'vitest';
+import { idOf, shortId } from '../../server/boot/attempts.ts';
 import { INITRD, KERNEL } from '../../server/boot/images.ts';
 import type { Event } from '../../server/events/kinds.ts';
 import { Appliance, type Ended, NODE, type Site, Started, siteEnv } from './appliance.ts';
 import type { LabTools } from './lab-tools.ts';
-import { Machine, type MachineEnd, type MachineSpec } from './machine.ts';
+import { cardsOf, Machine, type MachineEnd, type MachineSpec } from './machine.ts';
 import { until } from './poll.ts';
 
 vi.setConfig({ testTimeout: 420_000, hookTimeout: 900_000 });
 
 const SERVER = '10.55.0.1';
 const HTTP_PORT = 8080;
-const TAPS = ['tap0', 'tap1', 'tap2', 'tap3'];
+const HTTPS_PORT = 8443;
+const TAPS = Array.from({ length: 8 }, (_, index) => `tap${index}`);
+/** Each keeps a core busy. */
+const MACHINES_AT_ONCE = 2;
 const IMAGE = 'flatcar/stable/amd64-usr/4593.2.5';
 
 /** Everything in here is gone with the last process that lives in it: nothing to tidy up, however tests end. */
@@ -55,18 +59,32 @@ export interface LabOptions {
   hosts: string;
   /** Lines for dnsmasq, stronger than those that the product advises. */
   dhcp?: readonly string[];
-  /** How often a machine that hangs is switched on. */
-  tries?: number;
+  /** In place of the guest's own one. */
+  initrd?: string;
+  /** More settings for the server. */
+  env?: Record<string, string>;
 }
 
 /** What came of one power-on. */
 export interface Boot {
   end: MachineEnd;
-  /** Since it was switched on; with those of the host, and those of none. */
+  /** All since it was switched on, also those of others that were on at the same time. */
   events: Event[];
+  /** Those that DHCP gave it. */
+  addresses: string[];
+  /** Of the boot that it was in, by the token on its own command line: whatever the product takes it for. */
+  attempt: string | undefined;
   serial: string;
   seconds: number;
+  /** All there is to find out what went wrong. */
+  story: string;
 }
+
+/** Switches a machine on and waits until it is off. */
+export type BootMachine = (
+  spec: MachineSpec,
+  meanwhile?: (machine: Machine) => Promise<void>,
+) => Promise<Boot>;
 
 /** A private network with the product, a DHCP server that was set up as the product says, and machines. */
 export class Lab {
@@ -76,8 +94,10 @@ export class Lab {
   readonly #started: ChildProcess[] = [];
   readonly #relay: string;
   #keeper!: ChildProcess;
+  readonly #freeTaps = [...TAPS];
+  readonly #waiting: (() => void)[] = [];
+  #machines = 0;
   #dhcpLog = '';
-  #nextTap = 0;
 
   static async start(options: LabOptions): Promise<Lab> {
     const dir = await mkdtemp(join(tmpdir(), 'railhead-lab-'));
@@ -97,33 +117,57 @@ export class Lab {
     this.#relay = join(site.dir, 'relay.sock');
   }
 
+  get httpsUrl(): string {
+    return `https://${SERVER}:${HTTPS_PORT}`;
+  }
+
   /** Starts the server, again if it was killed. */
   async startServer(): Promise<void> {
     const env = {
       RAILHEAD_BIND: SERVER,
       RAILHEAD_HTTP_PORT: String(HTTP_PORT),
-      RAILHEAD_HTTPS_PORT: '8443',
+      RAILHEAD_HTTPS_PORT: String(HTTPS_PORT),
       RAILHEAD_TFTP_PORT: '69',
       RAILHEAD_BOOT: this.#options.tools.bootDir,
+      ...this.#options.env,
     };
     this.appliance = new Appliance(this.#site, { through: this.#through, env });
     await this.appliance.running();
   }
 
-  /** Switches a machine on and waits until it is off. A machine that hangs is given a second chance, and said so. */
-  async boot(spec: MachineSpec, meanwhile?: (machine: Machine) => Promise<void>): Promise<Boot> {
+  /** A machine that hangs is given a second chance, and said so. More than two wait for each other. */
+  readonly boot: BootMachine = async (spec, meanwhile) => {
+    if (this.#machines >= MACHINES_AT_ONCE) await new Promise<void>((go) => this.#waiting.push(go));
+    else this.#machines++;
     try {
-      return await this.#bootOnce(spec, meanwhile);
-    } catch (error) {
-      if (this.#options.tries === 1) throw error;
-      console.warn(`SECOND TRY, because the first one failed: ${(error as Error).message}`);
-      return this.#bootOnce(spec, meanwhile);
+      return await this.#bootOnce(spec, meanwhile).catch((error: Error) => {
+        console.warn(`SECOND TRY, because the first one failed: ${error.message}`);
+        return this.#bootOnce(spec, meanwhile);
+      });
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#machines--;
+      else next();
     }
-  }
+  };
 
   /** In order; the newest ones after the event with this number. */
   async events(after = 0): Promise<Event[]> {
     return JSON.parse(await this.get(`/api/v1/events?limit=1000&after=${after}`)) as Event[];
+  }
+
+  /** How large the files of the image are. */
+  async imageSizes(): Promise<{ kernel: number; initrd: number }> {
+    const [kernel, initrd] = await Promise.all(
+      [KERNEL, INITRD].map(async (file) => (await stat(this.#image(file))).size),
+    );
+    return { kernel: kernel!, initrd: initrd! };
+  }
+
+  /** The most bytes of memory that the server ever had. */
+  async mostMemory(): Promise<number> {
+    const text = await readFile(`/proc/${this.appliance.server.pid}/status`, 'utf8');
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(text)?.[1]) * 1024;
   }
 
   get(path: string): Promise<string> {
@@ -161,14 +205,13 @@ export class Lab {
   }
 
   async #start(): Promise<void> {
-    const { tools, hosts } = this.#options;
+    const { tools, hosts, initrd = tools.guest.initrd } = this.#options;
     this.#keeper = spawn('unshare', ['-n', 'sh', '-ec', NETWORK], { stdio: ['pipe', 'pipe', 'inherit'] });
     await isReady(this.#keeper, 'the network');
 
-    const image = join(this.#site.dir, 'assets', IMAGE);
-    await mkdir(image, { recursive: true });
-    await copyFile(tools.guest.kernel, join(image, KERNEL));
-    await copyFile(tools.guest.initrd, join(image, INITRD));
+    await mkdir(this.#image('.'), { recursive: true });
+    await copyFile(tools.guest.kernel, this.#image(KERNEL));
+    await copyFile(initrd, this.#image(INITRD));
     await mkdir(this.#site.inventory);
     await writeFile(join(this.#site.inventory, 'lab.yaml'), `${POOLS}hosts:\n${hosts}`);
     await this.startServer();
@@ -215,32 +258,46 @@ export class Lab {
     });
   }
 
-  async #bootOnce(spec: MachineSpec, meanwhile?: (machine: Machine) => Promise<void>): Promise<Boot> {
+  async #bootOnce(...[spec, meanwhile]: Parameters<BootMachine>): Promise<Boot> {
     const before = (await this.events()).at(-1)?.id ?? 0;
     const started = performance.now();
-    const tap = TAPS[this.#nextTap++ % TAPS.length]!;
-    const dir = mkdtempSync(join(this.#site.dir, 'machine-'));
+    const cards = cardsOf(spec);
+    const taps = this.#freeTaps.splice(0, cards.length);
     const machine = new Machine(spec, {
       tools: this.#options.tools,
       through: this.#through,
-      tap,
-      dir,
+      taps,
+      dir: mkdtempSync(join(this.#site.dir, 'machine-')),
     });
     try {
       await meanwhile?.(machine);
       const end = await machine.ended();
-      const seconds = (performance.now() - started) / 1000;
-      const story = await this.#story(machine, before);
-      onTestFailed(() => console.error(story));
-      return { end, events: await this.events(before), serial: machine.serial, seconds };
+      const { serial } = machine;
+      const token = /^GUEST: cmdline .*\/boot\/([\w-]{22})\//m.exec(serial)?.[1];
+      return {
+        end,
+        events: await this.events(before),
+        addresses: cards.flatMap((mac) => this.#addressesOf(mac)),
+        attempt: token === undefined ? undefined : shortId(idOf(token)),
+        serial,
+        seconds: (performance.now() - started) / 1000,
+        story: await this.#story(machine, before),
+      };
     } catch (error) {
       throw new Error(`${(error as Error).message}\n${await this.#story(machine, before)}`, { cause: error });
     } finally {
       await machine.kill();
+      this.#freeTaps.push(...taps);
     }
   }
 
-  /** All there is to find out what went wrong. */
+  /** A boot loader and a guest may get one each. */
+  #addressesOf(mac: string): string[] {
+    return [...this.#dhcpLog.matchAll(/DHCPACK\(\S+\) (\S+) (\S+)/g)].flatMap(([, address = '', to]) =>
+      to === mac ? [address] : [],
+    );
+  }
+
   async #story(machine: Machine, before: number): Promise<string> {
     const events = await this.events(before).catch((error: Error) => [error.message]);
     return [
@@ -249,6 +306,10 @@ export class Lab {
       `--- events:\n${events.map((event) => JSON.stringify(event)).join('\n')}`,
       `--- the machine's serial line:\n${tail(machine.serial, 80)}`,
     ].join('\n');
+  }
+
+  #image(file: string): string {
+    return join(this.#site.dir, 'assets', IMAGE, file);
   }
 
   /** Starts a program in the lab's network; it ends when this process does. */
@@ -264,17 +325,20 @@ export class Lab {
   }
 }
 
+/** On a busy machine a virtual timer looks broken to the kernel, which then gives up: at once, not for ever. */
+const VIRTUAL = 'console=ttyS0, no_timer_check, panic=-1';
+
 const POOLS = `
 profiles:
   - name: ram
     os: flatcar
     version: 4593.2.5
-    kernelArguments: [console=ttyS0]
+    kernelArguments: [${VIRTUAL}]
   - name: disk
     os: flatcar
     version: 4593.2.5
     install: disk
-    kernelArguments: [console=ttyS0, railhead.guest=install]
+    kernelArguments: [${VIRTUAL}, railhead.guest=install]
 pools:
   - name: ram
     profile: ram
@@ -287,28 +351,47 @@ export const ALL_STAGES = [
   'kernel-sent',
   'initrd-sent',
   'pointer-sent',
+  'config-sent',
   'kernel',
   'initramfs',
   'ignition-done',
   'boot-complete',
 ];
 
-/** Downloads by TFTP that were complete, in order. */
-export function filesOf({ events }: Pick<Boot, 'events'>): string[] {
-  return events.flatMap((event) =>
-    event.kind === 'tftp.transfer' && event.data.result === 'done' ? [event.data.file] : [],
-  );
+/** What it downloaded by TFTP to the end, in order. */
+export function filesOf({ events, addresses }: Boot): string[] {
+  return events.flatMap(({ kind, data }) => {
+    if (kind !== 'tftp.transfer' || data.result !== 'done') return [];
+    return addresses.includes(data.client.split(':')[0]!) ? [data.file] : [];
+  });
 }
 
-/** Stages with their hosts. */
-export function stagesOf({ events }: Pick<Boot, 'events'>): string[] {
-  return events.flatMap((event) =>
-    event.kind === 'boot.stage' ? [`${event.host} ${event.data.stage}`] : [],
-  );
+/** The stages that the product saw this machine at, each with the host that it took it for. */
+export function stagesOf({ events, attempt }: Boot): string[] {
+  return stageEvents(events)
+    .filter((event) => event.attempt === attempt)
+    .map(({ host, data }) => `${host} ${data.stage}`);
 }
 
-/** One lab for all tests of a file; only one at a time on this machine, which has few cores. */
-export function sharedLab(options: Omit<LabOptions, 'tools'> & { tools: LabTools | undefined }): () => Lab {
+/** How much of each file of the image it got, as the product counted it. */
+export function bytesOf({ events, attempt }: Boot): { kernel: unknown; initrd: unknown } {
+  const ofStage = (stage: string): unknown => {
+    const { data } =
+      stageEvents(events).find((event) => event.attempt === attempt && event.data.stage === stage) ?? {};
+    return data && { bytes: data.bytes, of: data.of };
+  };
+  return { kernel: ofStage('kernel-sent'), initrd: ofStage('initrd-sent') };
+}
+
+export function stageEvents(events: readonly Event[]) {
+  return events.filter((event) => event.kind === 'boot.stage');
+}
+
+/**
+ * One lab for all tests of a file; only one at a time on this machine, which has few cores. Returns `test` with the lab,
+ * and with `boot`, which tells the whole story when the test fails.
+ */
+export function labTest(options: Omit<LabOptions, 'tools'> & { tools: LabTools | undefined }) {
   let lab: Lab | undefined;
   let turn: Server | undefined;
   beforeAll(async () => {
@@ -320,7 +403,16 @@ export function sharedLab(options: Omit<LabOptions, 'tools'> & { tools: LabTools
     await lab?.stop();
     turn?.close();
   });
-  return () => lab!;
+  return test.extend<{ lab: Lab; boot: BootMachine }>({
+    // biome-ignore lint/correctness/noEmptyPattern: vitest insists on a pattern
+    lab: ({}, use) => use(lab!),
+    boot: ({ onTestFailed }, use) =>
+      use(async (...args) => {
+        const boot = await lab!.boot(...args);
+        onTestFailed(() => console.error(boot.story));
+        return boot;
+      }),
+  });
 }
 
 /** A name that only one process can have, and loses when it ends. */

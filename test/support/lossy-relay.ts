@@ -23,6 +23,9 @@ export interface Traffic {
   repeated: number;
 }
 
+/** For what was sent before and is not read yet. */
+const LINGER_MS = 100;
+
 type Direction = 'toServer' | 'toClient';
 
 /** One client: a socket towards the server, and one towards the client for each port that the server answers from. */
@@ -71,7 +74,16 @@ export class LossyRelay implements Address {
     });
   }
 
+  /**
+   * In a moment: the last acknowledgement still gets through. Without it the server would send the end of the file for
+   * another 20 s, to a port that somebody else may have by then.
+   */
   close(): void {
+    const { delayMs, jitterMs } = this.#link;
+    setTimeout(() => this.#close(), delayMs + jitterMs + LINGER_MS);
+  }
+
+  #close(): void {
     this.#closed = true;
     for (const timer of this.#timers) clearTimeout(timer);
     for (const socket of this.#sockets) socket.close();

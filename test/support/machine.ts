@@ -7,18 +7,24 @@ import type { LabTools } from './lab-tools.ts';
 /** A virtual machine as it stands in the rack. */
 export interface MachineSpec {
   firmware: 'bios' | 'uefi';
+  /** Of the network card that it boots from. */
   mac: string;
+  /** Of all its cards in the order of their slots, when it has more than one. */
+  cards?: readonly string[];
   uuid?: string;
   /** The firmware's own HTTP Boot in place of PXE. */
   httpBoot?: boolean;
   memoryMB?: number;
+  /** How long it may take, and be silent: boot loaders say nothing during a large download. */
+  patienceSeconds?: number;
 }
 
 export interface MachinePlace {
   tools: LabTools;
   /** Starts a program in the machine's network. */
   through: readonly string[];
-  tap: string;
+  /** One for each card. */
+  taps: readonly string[];
   /** For its disk, its firmware's variables and its log. */
   dir: string;
 }
@@ -34,6 +40,10 @@ export const SAYS_DISK = 'BOOTED FROM DISK';
 const LIMIT_SECONDS = 180;
 /** No part of a boot is silent for that long. */
 const SILENCE_SECONDS = 60;
+
+export function cardsOf({ mac, cards = [mac] }: MachineSpec): readonly string[] {
+  return cards;
+}
 
 /** One power-on of a machine in QEMU, until it is off. */
 export class Machine {
@@ -55,22 +65,23 @@ export class Machine {
     });
     this.#ended = new Promise((resolve, reject) => {
       const started = performance.now();
+      const { patienceSeconds: limit = LIMIT_SECONDS, patienceSeconds: silence = SILENCE_SECONDS } = spec;
       let heard = { at: started, size: 0 };
       const watch = setInterval(() => {
         const now = performance.now();
         const { size } = statSync(this.#log);
         if (size !== heard.size) heard = { at: now, size };
-        const isLate = now - started > LIMIT_SECONDS * 1000;
-        if (!isLate && now - heard.at < SILENCE_SECONDS * 1000) return;
-        reject(
-          new Error(isLate ? `not off after ${LIMIT_SECONDS} s` : `nothing new for ${SILENCE_SECONDS} s`),
-        );
+        const isLate = now - started > limit * 1000;
+        if (!isLate && now - heard.at < silence * 1000) return;
+        reject(new Error(isLate ? `not off after ${limit} s` : `nothing new for ${silence} s`));
         this.#child.kill('SIGKILL');
       }, 1000);
       this.#child.once('error', reject);
       this.#child.once('exit', (code, signal) => {
         clearInterval(watch);
-        if (code === 0 || code === DISK_EXIT) resolve(this.serial.includes(SAYS_DISK) ? 'disk' : 'off');
+        const { serial } = this;
+        if (serial.includes('Kernel panic')) reject(new Error('its kernel gave up'));
+        else if (code === 0 || code === DISK_EXIT) resolve(serial.includes(SAYS_DISK) ? 'disk' : 'off');
         else reject(new Error(`QEMU ended with ${signal ?? code}: ${this.#complaints}`));
       });
     });
@@ -94,7 +105,7 @@ export class Machine {
   }
 }
 
-function qemuArguments(spec: MachineSpec, { tools, tap, dir }: MachinePlace, log: string): string[] {
+function qemuArguments(spec: MachineSpec, { tools, taps, dir }: MachinePlace, log: string): string[] {
   const { firmware, mac, uuid, httpBoot = false, memoryMB = 1024 } = spec;
   const pflash = (file: string, readonly: boolean): string[] => [
     '-drive',
@@ -114,9 +125,11 @@ function qemuArguments(spec: MachineSpec, { tools, tap, dir }: MachinePlace, log
       '-fw_cfg',
       `name=opt/org.tianocore/IPv${version}PXESupport,string=n`,
     ]),
-    ...['-netdev', `tap,id=n0,ifname=${tap},script=no,downscript=no`],
-    '-device',
-    `virtio-net-pci,netdev=n0,mac=${mac},bootindex=1${firmware === 'uefi' ? ',romfile=' : ''}`,
+    ...cardsOf(spec).flatMap((card, index) => [
+      ...['-netdev', `tap,id=n${index},ifname=${taps[index]},script=no,downscript=no`],
+      '-device',
+      `virtio-net-pci,netdev=n${index},mac=${card}${card === mac ? ',bootindex=1' : ''}${firmware === 'uefi' ? ',romfile=' : ''}`,
+    ]),
     ...[
       '-drive',
       `if=none,id=d0,format=raw,file=${firmware === 'uefi' ? efiDisk(tools, dir) : biosDisk(dir)}`,
@@ -137,7 +150,10 @@ function efiDisk(tools: LabTools, dir: string): string {
   const place = join(folder, 'EFI', 'BOOT');
   mkdirSync(place, { recursive: true });
   copyFileSync(join(tools.bootDir, 'ipxe.efi'), join(place, 'BOOTX64.EFI'));
-  writeFileSync(join(place, 'autoexec.ipxe'), `#!ipxe\necho ${SAYS_DISK}\npoweroff\n`);
+  // Beside it, and at the top: started by GRUB, it does not know its own folder.
+  for (const where of [place, folder]) {
+    writeFileSync(join(where, 'autoexec.ipxe'), `#!ipxe\necho ${SAYS_DISK}\npoweroff\n`);
+  }
   return `fat:rw:${folder}`;
 }
 

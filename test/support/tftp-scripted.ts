@@ -121,6 +121,8 @@ export interface Download {
 
 /** How long a silent server is waited for before the last packet is sent again. */
 const REPEAT_MS = 1000;
+/** How often that is done in vain before a download that has not begun is started over, as firmware does. */
+const MAX_REPEATS = 4;
 
 /** A whole download by a client that does everything right (RFC 1350, 2347, 7440). */
 export async function download(
@@ -138,7 +140,7 @@ export async function download(
       const say = (reply: Reply | undefined): void => {
         if (reply === undefined) return;
         clearTimeout(timer);
-        timer = setTimeout(() => say(reader.lastReply), REPEAT_MS);
+        timer = setTimeout(() => say(reader.onSilence()), REPEAT_MS);
         socket.send(reply.bytes, reply.port ?? server.port, server.address);
       };
       deadline = setTimeout(() => {
@@ -164,6 +166,7 @@ interface Reply {
 /** The receiving side without a socket: packets in, replies out. */
 class Reader {
   lastReply: Reply;
+  readonly #request: Reply;
   readonly #expected: Buffer | undefined;
   readonly #resolve: (download: Download) => void;
   readonly #reject: (error: Error) => void;
@@ -177,6 +180,7 @@ class Reader {
   /** Of the current window. */
   #inWindow = 0;
   #complainedAt = -1;
+  #silences = 0;
   #bytes = 0;
   #isAsExpected = true;
   #packets = 0;
@@ -193,20 +197,36 @@ class Reader {
       ...(blksize === undefined ? {} : { blksize: String(blksize) }),
       ...(windowsize === undefined ? {} : { windowsize: String(windowsize) }),
     };
-    this.lastReply = { bytes: encodeRequest({ type: 'read', filename, mode, options }), port: undefined };
+    this.#request = { bytes: encodeRequest({ type: 'read', filename, mode, options }), port: undefined };
+    this.lastReply = this.#request;
     this.#expected = expected;
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
   get progress(): string {
-    return `${this.#blocks} blocks came in order, ${this.#packets} packets in all`;
+    const partner = this.#port === undefined ? 'nothing came' : `its partner is port ${this.#port}`;
+    return `${partner}, ${this.#blocks} blocks came in order, ${this.#packets} packets in all`;
+  }
+
+  /**
+   * What to say when nothing comes. A partner that never sent a block may be none: the server has given up, or it never
+   * was about this download but about that of another client, which had this port a moment ago.
+   */
+  onSilence(): Reply {
+    if (this.#blocks === 0 && ++this.#silences > MAX_REPEATS) {
+      this.#silences = 0;
+      this.#port = undefined;
+      this.lastReply = this.#request;
+    }
+    return this.lastReply;
   }
 
   onPacket(bytes: Buffer, port: number): Reply | undefined {
-    this.#port ??= port;
-    if (port !== this.#port) return undefined;
     const packet = parsePacket(bytes);
+    // Late packets for another client, which had this port a moment ago, begin nothing.
+    if (packet?.type !== 'data' || packet.block === 1) this.#port ??= port;
+    if (port !== this.#port) return undefined;
     switch (packet?.type) {
       case 'oack':
         return this.#onOack(packet.options);

@@ -42,7 +42,7 @@ export const clusters = (types: ColumnTypes): Migration => ({
       .unique()
       .on('joins')
       .column('host')
-      .where(sql`ended_at is null`)
+      .where(sql<boolean>`ended_at is null`)
       .execute();
     // etcd takes one new member at a time.
     await db.schema
@@ -50,7 +50,7 @@ export const clusters = (types: ColumnTypes): Migration => ({
       .unique()
       .on('joins')
       .column('cluster')
-      .where(sql`role = 'control-plane' and ended_at is null`)
+      .where(sql<boolean>`role = 'control-plane' and ended_at is null`)
       .execute();
 
     // What a host shows the API the first time. The row goes when the API has it no more.
