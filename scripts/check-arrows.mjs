@@ -38,7 +38,18 @@ export const ALLOWED = {
   'readiness.ts': ['document', 'errors.ts', 'events', 'inventory'],
   // edges: the network and people
   tftp: ['boot', 'errors.ts', 'events', 'inventory'],
-  web: ['boot', 'doctor', 'document', 'events', 'inventory', 'lifecycle', 'net', 'readiness.ts', 'tftp'],
+  web: [
+    'assets',
+    'boot',
+    'doctor',
+    'document',
+    'events',
+    'inventory',
+    'lifecycle',
+    'net',
+    'readiness.ts',
+    'tftp',
+  ],
   http: [
     'access',
     'agent',

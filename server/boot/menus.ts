@@ -38,7 +38,7 @@ export function renderMenu(
 function viewOf({ title, what }: MenuInput): Record<string, unknown> {
   // Every name that a template may use, whatever the answer is: one that is misspelt fails at once.
   const view = {
-    title,
+    title: harmless(title),
     boots: false,
     waits: false,
     sanboot: false,
@@ -85,6 +85,11 @@ function viewOf({ title, what }: MenuInput): Record<string, unknown> {
     exits: local === 'exit',
     localBoot: local === 'localboot' ? 0 : -1,
   };
+}
+
+/** A title is for the screen: what any of the boot loaders' languages could take for more than text is left out. */
+function harmless(title: string): string {
+  return title.replaceAll(/[^\w .,:;/()+=@-]/g, '');
 }
 
 /** GRUB's spelling of a URL: `(http,10.0.0.5:8080)/boot/…`. */

@@ -49,7 +49,7 @@ export async function assertAdmin(
   context: HttpContext,
   { secure }: { secure: boolean },
 ): Promise<void> {
-  if (!secure && !isLoopback(request.socket.remoteAddress ?? '')) {
+  if (!secure && !isFromHere(request)) {
     throw new RailheadError(
       'RH_FORBIDDEN',
       'This is refused over plain HTTP, except from this machine itself.',
@@ -60,6 +60,11 @@ export async function assertAdmin(
   }
   assertOwnHost(request, context.ownNames());
   await assertToken(request, context);
+}
+
+/** From this machine itself, whichever of its addresses it used. */
+function isFromHere({ socket: { remoteAddress = '', localAddress } }: FastifyRequest): boolean {
+  return isLoopback(remoteAddress) || remoteAddress === localAddress;
 }
 
 /** A page on another site must not be able to make a browser act here, by its Origin or by rebinding a name. */

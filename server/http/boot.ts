@@ -53,7 +53,8 @@ export const bootRoutes =
       }
       const address = request.socket.remoteAddress ?? '';
       const isIpxe = /^iPXE\//.test(request.headers['user-agent'] ?? '');
-      boot.noteLoader(address, path, isIpxe);
+      // Firmware looks at the size first, with HEAD.
+      if (request.method === 'GET') boot.noteLoader(address, path, isIpxe);
       return context.files.send(request, reply, { root: context.bootDir, path });
     });
 

@@ -42,6 +42,7 @@ export const pages =
         advertise: context.advertise(),
         missing,
         transfers: context.transfers(),
+        assetJob: context.assets.status,
         events,
       });
       return html(reply, renderStatus(view));

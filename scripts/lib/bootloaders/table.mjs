@@ -95,12 +95,13 @@ const installedEfi = (name) =>
 
 /** @param {Arch} arch @param {string} suffix @param {string} grubFolder @returns {Group} */
 const secureBoot = (arch, suffix, grubFolder) => ({
-  name: `secure-boot-${arch}`,
+  name: `signed-grub-${arch}`,
   packages: [
     { name: 'shim-signed', arch },
     { name: `grub-efi-${arch}-signed`, arch },
   ],
-  release: 'own',
+  // Debian 12's has no HTTP inside.
+  release: 'newest',
   // A shim only starts what its own distribution has signed.
   together: true,
   install: `install shim and GRUB as signed by your distribution (Debian: shim-signed, grub-efi-${arch}-signed)`,

@@ -138,20 +138,21 @@ class Sender implements FileSender {
     const verdict = judge(request, { size, tags, modifiedAt }, now);
     const headers: Headers = {
       ...reply.getHeaders(),
-      'accept-ranges': 'bytes',
-      etag: tags[0],
+      // Spelled as in the textbook: to boot loaders (GRUB) `content-length` is another header than `Content-Length`.
+      'Accept-Ranges': 'bytes',
+      ETag: tags[0],
       // Never in the future, whatever the clock was when the file was written.
-      'last-modified': new Date(toSeconds(Math.min(modifiedAt, now))).toUTCString(),
+      'Last-Modified': new Date(toSeconds(Math.min(modifiedAt, now))).toUTCString(),
     };
     if (!('start' in verdict)) {
-      if (verdict.status === 416) headers['content-range'] = `bytes */${size}`;
+      if (verdict.status === 416) headers['Content-Range'] = `bytes */${size}`;
       answerShortly(reply, verdict.status, headers, REFUSALS.get(verdict.status));
       return false;
     }
     const { status, start, end } = verdict;
-    headers['content-type'] = 'application/octet-stream';
-    headers['content-length'] = end + 1 - start;
-    if (status === 206) headers['content-range'] = `bytes ${start}-${end}/${size}`;
+    headers['Content-Type'] = 'application/octet-stream';
+    headers['Content-Length'] = end + 1 - start;
+    if (status === 206) headers['Content-Range'] = `bytes ${start}-${end}/${size}`;
     if (request.method === 'HEAD' || size === 0) {
       answerShortly(reply, status, headers);
       return request.method !== 'HEAD';
@@ -197,7 +198,7 @@ function answerShortly(reply: Reply, status: number, headers: Headers, refusal?:
   reply.hijack();
   if (refusal === undefined) return void reply.raw.writeHead(status, headers).end();
   const body = JSON.stringify(new RailheadError('RH_REQUEST_INVALID', refusal).toBody());
-  headers['content-type'] = 'application/json; charset=utf-8';
-  headers['content-length'] = Buffer.byteLength(body);
+  headers['Content-Type'] = 'application/json; charset=utf-8';
+  headers['Content-Length'] = Buffer.byteLength(body);
   reply.raw.writeHead(status, headers).end(body);
 }
