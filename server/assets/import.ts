@@ -18,7 +18,7 @@ export async function importFrom(tools: AssetTools, job: Job, path: string): Pro
   const versions = await versionsFor(tools, wanted.images, listing);
   const sets = plan(wanted, tools.mirrors, (image) => versions.get(image));
   const acquirer = acquirerFor(tools, job);
-  const lacking = await findLacking(sets, acquirer, job);
+  const lacking = await findLacking(tools, sets, acquirer, job);
   const folders = new Set(wanted.images.map((image) => versions.get(image) ?? image.version));
   const found = new Map(
     lacking.flatMap((file: PlannedFile) => {

@@ -1,4 +1,4 @@
-/** Throws when too little comes in: a server that says nothing, or just enough to keep a connection open. */
+/** Calls back when too little comes in: a server that says nothing, or just enough to keep a connection open. */
 export class PaceWatch {
   readonly #onSlow: () => void;
   readonly #leastBytes: number;

@@ -4,12 +4,15 @@ import { linkCurrent, pinCurrent } from './current.ts';
 import { FetchFault } from './fault.ts';
 import type { Job } from './job.ts';
 import type { NeededImage } from './needs.ts';
+import { Partial } from './partial.ts';
 import type { PlannedFile, PlannedSet } from './plan.ts';
 import type { Source } from './source.ts';
 import type { AssetTools } from './tools.ts';
+import { partialPath } from './web-source.ts';
 
 /** The planned files that are not there yet; the job knows of all of them. */
 export async function findLacking(
+  { assetsDir }: Pick<AssetTools, 'assetsDir'>,
   sets: readonly PlannedSet[],
   acquirer: Acquirer,
   job: Job,
@@ -18,8 +21,13 @@ export async function findLacking(
   const lacking: PlannedFile[] = [];
   for (const file of new Map(files.map((each) => [each.name, each])).values()) {
     job.expect(file.name);
-    if (await acquirer.has(file)) job.update(file.name, { state: 'there' });
-    else lacking.push(file);
+    if (!(await acquirer.has(file))) {
+      lacking.push(file);
+      continue;
+    }
+    job.update(file.name, { state: 'there' });
+    // A process that was killed right after it had kept the file has left its download.
+    await new Partial(partialPath(assetsDir, file.name)).discard();
   }
   return lacking;
 }

@@ -28,7 +28,7 @@ export async function sync(tools: AssetTools, job: Job, { refresh }: { refresh: 
   const versions = await currentVersions(tools, job, source, wanted.images, refresh);
   const sets = plan(wanted, tools.mirrors, (image) => versions.get(image));
   const acquirer = acquirerFor(tools, job);
-  const lacking = await findLacking(sets, acquirer, job);
+  const lacking = await findLacking(tools, sets, acquirer, job);
   await tools.events.append({ kind: 'assets.job-started', data: { job: 'sync', files: lacking.length } });
   if (refresh && lacking.some(({ proof }) => proof.kind !== 'sums'))
     await tools.key.refresh(signal).catch(() => signal.throwIfAborted());

@@ -29,6 +29,11 @@ export async function linkAtomically(from: string, to: string, makeLink = link):
   await syncFolder(dirname(to));
 }
 
+/** What `linkAtomically` leaves when its process is killed. */
+export function isTemporaryName(name: string): boolean {
+  return /^\..+\.[0-9a-f]{12}\.partial$/.test(name);
+}
+
 /** A copy that is on disk when this returns, sharing blocks where the file system can. */
 export async function copyToDisk(from: string, to: string): Promise<void> {
   await copyFile(from, to, constants.COPYFILE_FICLONE);

@@ -16,7 +16,7 @@ import {
 } from '../store/contents.ts';
 import type { Store } from '../store/store.ts';
 import { hashFile } from './hash-file.ts';
-import { copyToDisk, linkAtomically, syncFile } from './link.ts';
+import { copyToDisk, isTemporaryName, linkAtomically, syncFile } from './link.ts';
 import { assertName, CONTENT_FOLDER, COPIES_FOLDER, contentPath, isSha256 } from './names.ts';
 import type { Space } from './space.ts';
 
@@ -90,7 +90,7 @@ export class ContentStore {
 
   /** Gives names back that were lost, and sweeps what a crash left. */
   async start(): Promise<void> {
-    await this.#sweepCopies();
+    await this.#sweep();
     for (const { name, sha256, size } of await listNames(this.#options.store.db)) {
       if (!(await this.#isThere(contentPath(sha256), size)) || (await this.#isLinked(name, sha256, size)))
         continue;
@@ -291,12 +291,17 @@ export class ContentStore {
     return dir;
   }
 
-  async #sweepCopies(): Promise<void> {
-    const dir = this.#path(COPIES_FOLDER);
-    for (const name of await readdir(dir).catch(() => [])) {
-      const found = await stat(join(dir, name)).catch(() => undefined);
-      if (found !== undefined && found.mtimeMs < this.#options.now() - ABANDONED_MS)
-        await rm(join(dir, name), { force: true });
+  /** Copies that were being checked, and names that were being given, when a process was killed. */
+  async #sweep(): Promise<void> {
+    const { assetsDir, now } = this.#options;
+    const entries = await readdir(assetsDir, { recursive: true, withFileTypes: true }).catch(() => []);
+    for (const { parentPath, name } of entries.filter((entry) => entry.isFile())) {
+      const isOurs = parentPath === this.#path(COPIES_FOLDER) || isTemporaryName(name);
+      const path = join(parentPath, name);
+      const found = isOurs ? await stat(path).catch(() => undefined) : undefined;
+      // By its ctime: a link is as old as what it leads to.
+      if (found !== undefined && found.ctimeMs < now() - ABANDONED_MS)
+        await rm(path, { force: true }).catch(() => {});
     }
   }
 

@@ -18,11 +18,16 @@ export async function makeContents(space: Partial<SpaceOptions> = {}): Promise<T
   return { contents: contentsOn(store, assetsDir, space), assetsDir, store };
 }
 
-export function contentsOn(store: Store, assetsDir: string, space: Partial<SpaceOptions> = {}): ContentStore {
+export function contentsOn(
+  store: Store,
+  assetsDir: string,
+  space: Partial<SpaceOptions> = {},
+  now: () => number = Date.now,
+): ContentStore {
   return new ContentStore({
     store,
     assetsDir,
-    now: Date.now,
+    now,
     space: new Space({ dir: assetsDir, minFreeBytes: 0, ...space }),
   });
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { contentPath } from '../../server/content/names.ts';
@@ -98,14 +98,20 @@ it('does not count a file that was cut, and gives a lost name back at start', as
   expect(await again.resolve(NAME)).toMatchObject({ size: 6 });
 });
 
-it('sweeps copies that a crash left, but none that may still be under way', async () => {
-  const { contents, assetsDir } = await makeContents();
+it('sweeps what a crash left, but nothing that may still be under way', async () => {
+  const { contents, assetsDir, store } = await makeContents();
   const copies = join(assetsDir, '.content', 'copies');
   await mkdir(copies, { recursive: true });
-  for (const name of ['old.partial', 'new.partial']) await writeFile(join(copies, name), 'half');
-  await utimes(join(copies, 'old.partial'), 0, 0);
+  await mkdir(join(assetsDir, 'flatcar'));
+  await writeFile(join(copies, 'a.partial'), 'half');
+  for (const name of ['.x.0123456789ab.partial', '.keep.partial', 'x'])
+    await writeFile(join(assetsDir, 'flatcar', name), 'half');
   await contents.start();
-  expect(await readdir(copies)).toEqual(['new.partial']);
+  expect(await readdir(copies)).toEqual(['a.partial']);
+  const later = contentsOn(store, assetsDir, {}, () => Date.now() + 7_200_000);
+  await later.start();
+  expect(await readdir(copies)).toEqual([]);
+  expect((await readdir(join(assetsDir, 'flatcar'))).sort()).toEqual(['.keep.partial', 'x']);
 });
 
 it('takes nothing that would leave too little room', async () => {
