@@ -6,8 +6,10 @@ import { ensureAuthority, issueServerCertificate } from './access/certificate.ts
 import { ensureVault } from './access/vault.ts';
 import { createAgentParts } from './agent/parts.ts';
 import { createAssetService } from './assets/create.ts';
+import { pinOf } from './assets/pins.ts';
 import { OverdueWatch } from './boot/overdue.ts';
 import { BootService } from './boot/service.ts';
+import { ClusterService } from './cluster/service.ts';
 import { Space } from './content/space.ts';
 import { ContentStore } from './content/store.ts';
 import { DataFolder } from './data-folder.ts';
@@ -34,6 +36,7 @@ import { type Advertised, chooseAdvertised } from './net/advertise.ts';
 import { seeAsker } from './net/asker.ts';
 import { defaultInterface, localAddresses } from './net/interfaces.ts';
 import { neighbourMac } from './net/neighbours.ts';
+import { createPipeline } from './pipeline/create.ts';
 import { type Readiness, type Reason, readiness } from './readiness.ts';
 import type { Settings } from './settings.ts';
 import { adminTokenHashes } from './store/admin-tokens.ts';
@@ -55,6 +58,8 @@ export interface AppOptions {
   nodeBinary: string;
   /** Where secrets of the inventory may be found, besides files. */
   env: Readonly<Record<string, string | undefined>>;
+  /** Sends a signal to a process, or to a group (-pid). */
+  sendSignal: (pid: number, signal: NodeJS.Signals) => boolean;
   /** It can't go on safely: the process must end at once. */
   onFatal: (error: RailheadError) => void;
 }
@@ -170,6 +175,8 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     maxFailures: settings.maxBootFailures,
     tokenOf: (seed) => vault.token('attempt', seed),
     machineIdOf: (host) => vault.id('machine-id', host),
+    recordedSize: (name) => contents.recordedSize(name),
+    currentVersion: ({ os }) => pinOf(store.db, os),
     isNews,
   });
   const agents = createAgentParts({
@@ -196,6 +203,20 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     sysextsOf: (host) => sysextsOfHost(host, { baseUrl: baseUrl(), find: (id) => sysexts.images.find(id) }),
     feed: async () => ({ keyring: await sysexts.key.publicKeyring(), noop: noopDefinition() }),
   });
+  const clusters = new ClusterService({
+    store,
+    events,
+    now,
+    vault,
+    inventory: () => inventory.index,
+    templates,
+    readSecret: secretReader(settings.inventory, options.env),
+    isNews,
+    onFault: (error) => logger.error({ err: error }, toRailheadError(error).message),
+  });
+  startNotes.push(...(await clusters.unreadable()).map((message) => ({ part: 'cluster', message })));
+  clusters.start();
+  onUndo(() => clusters.stop());
   const delivery = new ConfigDelivery({
     store,
     events,
@@ -246,6 +267,20 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     now,
   });
   onUndo(() => assets.stop());
+  const pipeline = createPipeline({
+    store,
+    events,
+    now,
+    inventory: () => inventory.index.inventory,
+    settings,
+    env: options.env,
+    sendSignal: options.sendSignal,
+    readSecret: secretReader(settings.inventory, options.env),
+    hash: (text) => vault.id('pipeline inputs', text),
+    onFault: (error) => logger.error({ err: error }, toRailheadError(error).message),
+  });
+  await pipeline.start();
+  onUndo(() => pipeline.stop());
   const files = createFileSender({ cacheBytes: settings.imageCacheMegabytes * 1024 * 1024 });
   onUndo(() => files.stop());
   const tftp = new TftpService({
@@ -288,6 +323,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     missing,
     boot,
     agents,
+    clusters,
     delivery,
     tlsWatch,
     httpsUrl,
@@ -298,6 +334,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     files,
     assets,
     sysexts,
+    pipeline,
     progress: new ProgressBook(now),
     transfers: () => tftp.transfers,
     adminTokenHashes: () => adminTokenHashes(store.db),
@@ -369,8 +406,9 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     clearInterval(renewal);
     recovery.stop();
     overdue.stop();
+    await clusters.stop();
     tftp.stop();
-    await Promise.all([http.stop(), https.stop()]);
+    await Promise.all([http.stop(), https.stop(), pipeline.stop()]);
     await assets.stop();
     await sysexts.stop();
     await contents.stop();

@@ -67,7 +67,10 @@ export function buildUnderWay() {
 /** Starts a process that builds what is missing, and lets it run beside the tests. */
 export function buildInBackground() {
   if (missing().length === 0 || buildUnderWay() !== undefined || onPath('go').length === 0) return;
-  const child = spawn(process.execPath, [fileURLToPath(import.meta.url)], { detached: true, stdio: 'ignore' });
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url)], {
+    detached: true,
+    stdio: 'ignore',
+  });
   mkdirSync(kept(), { recursive: true });
   writeFileSync(building(), JSON.stringify({ pid: child.pid, since: Date.now() }));
   child.unref();
@@ -99,7 +102,9 @@ export async function buildMissing() {
 async function build(temp, name) {
   const [major, minor] = KUBERNETES_VERSION.split('.');
   const facts = { gitVersion: `v${KUBERNETES_VERSION}`, gitMajor: major, gitMinor: minor };
-  const stamp = Object.entries(facts).map(([key, value]) => `-X k8s.io/component-base/version.${key}=${value}`);
+  const stamp = Object.entries(facts).map(
+    ([key, value]) => `-X k8s.io/component-base/version.${key}=${value}`,
+  );
   const output = join(temp, name);
   const args = ['build', '-mod=mod', '-trimpath', '-ldflags', ['-s', '-w', ...stamp].join(' '), '-o', output];
   const env = { CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false' };

@@ -253,6 +253,18 @@ const PARTS = {
     version: /^Ignition (?:Debian )?v?(\S+)/m,
   },
   /** path: the program */
+  etcd: {
+    what: 'etcd',
+    why: 'a real Kubernetes API keeps what it is told in it',
+    packages: ['etcd-server'],
+    suite: 'trixie', // the first with 3.5, which Kubernetes wants
+    main: /^etcd-server$/,
+    ownLibrary: true,
+    find: (root) => candidates(root, 'etcd'),
+    probe: (path) => [path, '--version'],
+    version: /^etcd Version: (3\.(?:[5-9]|\d\d)\.\S+)/m,
+  },
+  /** path: the program */
   mksquashfs: {
     what: 'mksquashfs',
     why: 'sysext images are built with it',
@@ -261,6 +273,29 @@ const PARTS = {
     find: (root) => candidates(root, 'mksquashfs'),
     probe: (path) => ['/bin/sh', '-c', '"$0" -version', path],
     version: /^mksquashfs version (\S+)/m,
+  },
+  /** path: the program */
+  sfdisk: {
+    what: 'sfdisk',
+    why: 'what hosts do to their disks is done to a real one',
+    packages: ['fdisk'],
+    main: /^fdisk$/,
+    find: (root) => [
+      ...(root ? [] : onPath('sfdisk')),
+      ...['usr/sbin', 'sbin'].map((dir) => join(root || '/', dir, 'sfdisk')),
+    ],
+    probe: (path) => [path, '--version'],
+    version: /^sfdisk from util-linux (\S+)/m,
+  },
+  /** path: the program */
+  shellcheck: {
+    what: 'shellcheck',
+    why: 'scripts that run on hosts are checked with it',
+    packages: ['shellcheck'],
+    main: /^shellcheck$/,
+    find: (root) => candidates(root, 'shellcheck'),
+    probe: (path) => [path, '--version'],
+    version: /^version: (\S+)/m,
   },
   /** path: the program in a tree that is a whole system for it, with gpg: made to be run by chroot */
   sysupdate254: {

@@ -5,11 +5,18 @@ import type { Db } from '../store/store.ts';
 import type { NeededImage } from './needs.ts';
 
 /** What `current` stands for, by channel and board: resolved once, then kept until somebody says otherwise. */
-export async function pinOf(db: Db, image: NeededImage): Promise<string | undefined> {
+export async function pinOf(
+  db: Db,
+  image: Pick<NeededImage, 'channel' | 'arch'>,
+): Promise<string | undefined> {
   return getMeta(db, keyOf(image));
 }
 
-export async function pin(db: Db, image: NeededImage, version: string): Promise<void> {
+export async function pin(
+  db: Db,
+  image: Pick<NeededImage, 'channel' | 'arch'>,
+  version: string,
+): Promise<void> {
   await setMeta(db, keyOf(image), version);
 }
 
@@ -18,6 +25,6 @@ export function isOlder(version: string, than: string): boolean {
   return compareVersions(parseVersion(version), parseVersion(than)) < 0;
 }
 
-function keyOf({ channel, arch }: NeededImage): string {
+function keyOf({ channel, arch }: Pick<NeededImage, 'channel' | 'arch'>): string {
   return `assets.pin.${channel}/${flatcarBoard(arch)}`;
 }

@@ -13,7 +13,7 @@ export interface DhcpInput {
 
 /** Which file a machine's firmware gets, by the architecture that it tells in option 93. */
 const FILES = [
-  { archs: [0], file: 'lpxelinux.0', what: 'BIOS' },
+  { archs: [0], file: 'undionly.kpxe', what: 'BIOS' },
   { archs: [7, 9], file: 'snponly.efi', what: 'UEFI, x86-64' },
   { archs: [11], file: 'snponly-arm64.efi', what: 'UEFI, arm64' },
 ] as const;

@@ -26,6 +26,10 @@ export interface BootOptions {
   /** `http://10.0.0.5:8080` */
   baseUrl: () => string;
   maxFailures: number;
+  /** What the mirror knows of a file below the assets folder. */
+  recordedSize: (name: string) => Promise<number | undefined>;
+  /** What `current` stands for, for this host's channel and architecture. */
+  currentVersion: (host: HostSpec) => Promise<string | undefined>;
   /** 32 hexadecimal digits, always the same for the same host. */
   machineIdOf: (host: string) => string;
   /** See `AttemptsOptions`. */
@@ -44,6 +48,7 @@ export interface Menu {
 /** A decision, and the image that it is about. */
 interface Considered {
   decision: Decision;
+  image: string;
   sizes: ImageSizes;
   /** A new beginning was ordered. */
   wipe: boolean;
@@ -124,13 +129,22 @@ export class BootService {
     });
   }
 
+  /** With the version that `current` was resolved to: the next one comes when a person says so. */
+  async #imageOf(host: HostSpec): Promise<string> {
+    return imageOf(
+      host,
+      host.os.version === 'current' ? await this.#options.currentVersion(host) : undefined,
+    );
+  }
+
   async #consider(host: HostSpec): Promise<Considered> {
     const { assetsDir, maxFailures, now } = this.#options;
     const record = await this.attempts.recordOf(host.name);
-    const image = await inspectImage(assetsDir, imageOf(host));
+    const name = await this.#imageOf(host);
+    const image = await inspectImage(assetsDir, name, this.#options.recordedSize);
     const [unservable, sizes] = 'fault' in image ? [image.fault, NO_SIZES] : [undefined, image.sizes];
     const decision = decide({ host, record, unservable, maxFailures, now: now() });
-    return { decision, sizes, wipe: record.reinstallAt !== undefined };
+    return { decision, image: name, sizes, wipe: record.reinstallAt !== undefined };
   }
 
   async #menuOfHost(kind: MenuKind, host: HostSpec, identity: Identity): Promise<Menu> {
@@ -153,7 +167,7 @@ export class BootService {
   }
 
   async #whatFor(
-    { decision, sizes, wipe }: Considered,
+    { decision, image, sizes, wipe }: Considered,
     host: HostSpec,
     identity: Identity,
     tokenFor: (offer: Offer) => Promise<string>,
@@ -165,7 +179,7 @@ export class BootService {
       case 'run': {
         const offer: Offer = {
           action: decision.action,
-          image: imageOf(host),
+          image,
           sizes,
           kernelArguments: [
             ...host.kernelArguments,

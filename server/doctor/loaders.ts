@@ -15,8 +15,7 @@ export interface NeededLoader {
 /** What the DHCP server is told to hand out, and what that loads next. `npm run bootloaders` gets them all. */
 const LOADERS: Record<Arch, ReadonlyArray<{ file: string; why: string }>> = {
   amd64: [
-    { file: 'lpxelinux.0', why: 'BIOS machines start with it' },
-    { file: 'ldlinux.c32', why: 'lpxelinux.0 goes on with it' },
+    { file: 'undionly.kpxe', why: 'BIOS machines start with it' },
     { file: 'snponly.efi', why: 'UEFI machines start with it' },
   ],
   arm64: [{ file: 'snponly-arm64.efi', why: 'UEFI machines start with it' }],

@@ -17,7 +17,7 @@ export interface MissingInput {
 }
 
 /** The first files a machine asks for, by firmware. */
-export const BOOT_FILES = { bios: 'lpxelinux.0', uefi: 'snponly.efi' } as const;
+export const BOOT_FILES = { bios: 'undionly.kpxe', uefi: 'snponly.efi' } as const;
 
 const PXE_FILES = ['flatcar_production_pxe.vmlinuz', 'flatcar_production_pxe_image.cpio.gz'];
 
@@ -38,11 +38,12 @@ export async function missingImages(
     const lacking = await absent(folder, PXE_FILES);
     if (lacking.length === 0) continue;
     const { os, channel, version, arch } = profile;
-    const files = lacking.length === 1 ? lacking[0] : `{${lacking.join(',')}}`;
+    const files = `{${lacking.flatMap((file) => [file, `${file}.sig`]).join(',')}}`;
     const url = `https://${channel}.release.flatcar-linux.net/${flatcarBoard(arch)}/${version}/${files}`;
+    // Without a network: the same on a machine that has one, and `assets import` of that folder.
     missing.push({
       what: `the OS image ${os} ${channel} ${version} ${arch}`,
-      get: `curl -fL --create-dirs --output-dir ${folder} --remote-name-all "${url}"`,
+      get: `npx railhead assets sync  # or: curl -fL --create-dirs --output-dir ${folder} --remote-name-all "${url}"`,
     });
   }
   return missing;

@@ -1,4 +1,4 @@
-import { hasErrors, type Problem, sortProblems } from '../document/problem.ts';
+import { hasErrors, isError, type Problem, sortProblems } from '../document/problem.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { renderYaml } from '../templating/render-yaml.ts';
 import type { TemplateSet } from '../templating/template-set.ts';
@@ -58,22 +58,33 @@ export function composeConfig(
       continue;
     }
     const { document } = rendered;
-    const transpiled = transpileButane(document, { files, dataUrls });
+    const transpiled = transpileButane(document, { files, dataUrls, validate: false });
     problems.push(...transpiled.problems);
     done.push({ template, document });
     if (transpiled.config === undefined) continue;
     config = config === undefined ? transpiled.config : mergeIgnition(config, transpiled.config);
   }
-  if (config === undefined || hasErrors(problems)) return { problems: sortProblems(problems) };
-  const faults = judge(config, layers);
+  if (config === undefined || hasErrors(problems)) {
+    const unrendered = problems.filter(({ file }) => !done.some(({ document }) => document.file === file));
+    return { problems: sortProblems([...unrendered, ...faultsOf(done, { files, dataUrls })]) };
+  }
+  const faults = judge(config, done, { files, dataUrls });
   return faults.length > 0
     ? { problems: faults }
     : { config, layers: done, warnings: sortProblems(problems) };
 }
 
-/** Each layer was right by itself; together they may not be, such as a file where another layer has a folder. */
-function judge(config: IgnitionConfig, layers: readonly string[]): Problem[] {
-  const file = layers.join(' + ');
+/**
+ * What Ignition would refuse. Checking takes longer than making it, so that is done once, for all layers together; only
+ * when something is wrong each layer is looked at, for the place in its template. What no layer has by itself, such as
+ * a file where another layer has a folder, has no such place.
+ */
+function judge(
+  config: IgnitionConfig,
+  layers: readonly ButaneLayer[],
+  options: { files: FilesReader; dataUrls: DataUrlCache },
+): Problem[] {
+  const file = layers.map(({ template }) => template).join(' + ');
   const fault = (message: string): Problem => ({
     severity: 'error',
     file,
@@ -86,8 +97,17 @@ function judge(config: IgnitionConfig, layers: readonly string[]): Problem[] {
   if (size > MAX_CONFIG_BYTES) {
     return [fault(`the configuration has ${size} bytes; at most ${MAX_CONFIG_BYTES} are served`)];
   }
-  if (layers.length === 1) return [];
-  return validateIgnition(config)
-    .filter(({ severity }) => severity === 'error')
-    .map(({ path, message }) => fault(`${path}: ${message}`));
+  const together = validateIgnition(config).filter(({ severity }) => severity === 'error');
+  if (together.length === 0) return [];
+  const placed = faultsOf(layers, options);
+  if (placed.length > 0) return sortProblems(placed);
+  return together.map(({ path, message }) => fault(`${path}: ${message}`));
+}
+
+/** What is wrong with each layer by itself, with the places in its template. */
+function faultsOf(
+  layers: readonly ButaneLayer[],
+  options: { files: FilesReader; dataUrls: DataUrlCache },
+): Problem[] {
+  return layers.flatMap(({ document }) => transpileButane(document, options).problems).filter(isError);
 }

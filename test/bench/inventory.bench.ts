@@ -71,7 +71,8 @@ const settings = resolveSettings({
 });
 const started = performance.now();
 const app = await startApp({
-    env: {},
+  env: {},
+  sendSignal: () => false,
   settings,
   logger: pino({ level: 'silent' }),
   inventoryShownAs: 'bench',

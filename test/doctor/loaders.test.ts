@@ -25,16 +25,16 @@ const BOTH = { profiles: [profile('rack', 'amd64'), profile('edge', 'arm64'), pr
 describe('the boot loaders that an inventory needs', () => {
   it.each([
     ['none without profiles', [], []],
-    ['amd64', [profile('rack', 'amd64')], ['lpxelinux.0', 'ldlinux.c32', 'snponly.efi']],
+    ['amd64', [profile('rack', 'amd64')], ['undionly.kpxe', 'snponly.efi']],
     ['arm64', [profile('edge', 'arm64')], ['snponly-arm64.efi']],
-    ['both', BOTH.profiles, ['lpxelinux.0', 'ldlinux.c32', 'snponly.efi', 'snponly-arm64.efi']],
+    ['both', BOTH.profiles, ['undionly.kpxe', 'snponly.efi', 'snponly-arm64.efi']],
   ])('%s', (_, profiles, files) => {
     expect(loadersFor({ profiles }).map(({ file }) => file)).toEqual(files);
   });
 
   it('are told with why and for whom', () => {
     expect(loadersFor(BOTH)[0]).toEqual({
-      file: 'lpxelinux.0',
+      file: 'undionly.kpxe',
       why: 'BIOS machines start with it',
       arch: 'amd64',
       profiles: ['rack', 'rack2'],
@@ -44,20 +44,24 @@ describe('the boot loaders that an inventory needs', () => {
   it('are all among those that `npm run bootloaders` gets, and no start goes without those of amd64', () => {
     const got = LOADERS.map(({ file }) => file);
     for (const { file } of loadersFor(BOTH)) expect(got).toContain(file);
-    expect(loadersFor({ profiles: [profile('rack', 'amd64')] }).map(({ file }) => file)).toEqual(NEEDED);
+    expect(
+      loadersFor({ profiles: [profile('rack', 'amd64')] })
+        .map(({ file }) => file)
+        .sort(),
+    ).toEqual(NEEDED.toSorted());
   });
 });
 
 describe('missing boot loaders', () => {
   it('are found by looking', async () => {
     const bootDir = await tempFolder();
-    await writeFile(join(bootDir, 'lpxelinux.0'), 'x');
+    await writeFile(join(bootDir, 'undionly.kpxe'), 'x');
     await mkdir(join(bootDir, 'efi64'));
     const missing = await missingLoaders(BOTH, bootDir);
-    expect(missing.map(({ file }) => file)).toEqual(['ldlinux.c32', 'snponly.efi', 'snponly-arm64.efi']);
+    expect(missing.map(({ file }) => file)).toEqual(['snponly.efi', 'snponly-arm64.efi']);
     expect(describeLoaders(missing, bootDir)).toEqual([
       {
-        what: `the boot loaders ldlinux.c32, snponly.efi, snponly-arm64.efi in ${bootDir}`,
+        what: `the boot loaders snponly.efi, snponly-arm64.efi in ${bootDir}`,
         get: `npm run bootloaders -- --boot ${bootDir}`,
       },
     ]);
@@ -65,7 +69,7 @@ describe('missing boot loaders', () => {
   });
 
   it('are an error of each profile whose machines ask for them', () => {
-    const missing = loadersFor(BOTH).filter(({ file }) => file !== 'lpxelinux.0' && file !== 'ldlinux.c32');
+    const missing = loadersFor(BOTH).filter(({ file }) => file !== 'undionly.kpxe');
     const problems = loaderProblems(missing, { inventoryShownAs: 'inventory', bootDir: '/srv/boot' });
     expect(problems.map(formatProblem)).toEqual([
       `inventory: error: profile "rack": amd64 machines can't start: snponly.efi (UEFI machines start with it) is not in /srv/boot; get it with \`npm run bootloaders -- --boot /srv/boot\``,

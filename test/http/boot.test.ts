@@ -190,6 +190,8 @@ it('a menu that fails to render is a 500 with file and line and an event; other 
     maxFailures: 3,
     tokenOf: (seed) => seed.slice(0, 22),
     machineIdOf: () => 'a'.repeat(32),
+    recordedSize: async () => undefined,
+    currentVersion: async () => undefined,
     isNews: () => true,
   });
   const logger = pino({ level: 'silent' }) as FastifyBaseLogger;
@@ -219,6 +221,8 @@ it('thousands of machines that nobody knows cost little: few events, a bounded l
     maxFailures: 3,
     tokenOf: (seed) => seed.slice(0, 22),
     machineIdOf: () => 'a'.repeat(32),
+    recordedSize: async () => undefined,
+    currentVersion: async () => undefined,
     isNews: (source, what) => damper.admit(source, what) !== undefined,
   });
   const logger = pino({ level: 'silent' }) as FastifyBaseLogger;

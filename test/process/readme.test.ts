@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { inventoryJsonSchema } from '../../server/cli/schema.ts';
 import { loadInventory } from '../../server/inventory/load.ts';
-import { envOf, flagOf, SETTING_NAMES } from '../../server/settings.ts';
+import { declarationOf, envOf, flagOf, SETTING_NAMES } from '../../server/settings.ts';
 import { ROOT, sharedAppliance } from '../support/appliance.ts';
 
 /** What is written for users must be true. */
@@ -23,7 +23,7 @@ describe('every command in the README', () => {
     await writeFile(join(dir, 'passphrase.txt'), 'correct horse battery staple\n');
     // As after `npm start`, which gets the boot loaders.
     await mkdir(join(dir, 'boot'));
-    for (const file of ['lpxelinux.0', 'ldlinux.c32', 'snponly.efi'])
+    for (const file of ['undionly.kpxe', 'lpxelinux.0', 'ldlinux.c32', 'snponly.efi'])
       await writeFile(join(dir, 'boot', file), 'x');
   });
 
@@ -62,6 +62,7 @@ it('every file that README and docs link to is there', () => {
   for (const file of [
     'README.md',
     'docs/inventory.md',
+    'docs/assets.md',
     'docs/boot.md',
     'docs/tftp.md',
     'docs/bootloaders.md',
@@ -82,7 +83,7 @@ it('docs/settings.md has every setting, its flag and its variable', () => {
   for (const name of SETTING_NAMES) {
     const row = text.split('\n').find((line) => line.startsWith(`| \`${name}\` |`));
     expect(row, name).toContain(envOf(name));
-    if (name !== 'databaseUrl') expect(row, name).toContain(`\`${flagOf(name)}\``);
+    if (declarationOf(name).argument !== undefined) expect(row, name).toContain(`\`${flagOf(name)}\``);
   }
 });
 

@@ -32,7 +32,7 @@ describe('the table', () => {
   });
 
   it('needs what the defaults need', () => {
-    expect(NEEDED).toEqual(['lpxelinux.0', 'ldlinux.c32', 'snponly.efi']);
+    expect(NEEDED).toEqual(['snponly.efi', 'undionly.kpxe']);
   });
 });
 

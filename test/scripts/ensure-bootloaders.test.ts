@@ -33,7 +33,7 @@ describe('before a start', () => {
     const lines = said.mock.calls.map(([text]) => String(text));
     said.mockRestore();
     vi.unstubAllEnvs();
-    expect(lines[0]).toMatch(/^Getting boot loaders into \/dev\/null\/boot, because lpxelinux\.0, /);
+    expect(lines[0]).toMatch(/^Getting boot loaders into \/dev\/null\/boot, because snponly\.efi, /);
     expect(lines.at(-1)).toMatch(/^BOOT LOADERS ARE MISSING .*The start goes on\.\n$/);
   });
 });

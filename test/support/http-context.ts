@@ -5,6 +5,7 @@ import { Vault } from '../../server/access/vault.ts';
 import { createAgentParts } from '../../server/agent/parts.ts';
 import { createAssetService } from '../../server/assets/create.ts';
 import { BootService } from '../../server/boot/service.ts';
+import { ClusterService } from '../../server/cluster/service.ts';
 import { Space } from '../../server/content/space.ts';
 import { ContentStore } from '../../server/content/store.ts';
 import { EventLog } from '../../server/events/log.ts';
@@ -20,11 +21,13 @@ import { TlsWatch } from '../../server/ignition/tls-watch.ts';
 import { InventoryIndex } from '../../server/inventory/index.ts';
 import type { InventoryKeeper } from '../../server/inventory/keeper.ts';
 import { loadInventoryFolder } from '../../server/inventory/load.ts';
+import { createPipeline } from '../../server/pipeline/create.ts';
 import { openStore } from '../../server/store/store.ts';
 import { TemplateFolders } from '../../server/templating/template-folders.ts';
 import { tempFolder } from './temp.ts';
 
 const EXAMPLE = fileURLToPath(new URL('../../inventory', import.meta.url));
+const POST_INSTALL = fileURLToPath(new URL('../../scripts/post-install', import.meta.url));
 const TEMPLATES = fileURLToPath(new URL('../../templates', import.meta.url));
 
 export const TOKEN = 'rh_a-token-for-tests';
@@ -59,6 +62,8 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     maxFailures: 3,
     tokenOf: (seed) => vault.token('attempt', seed),
     machineIdOf: (host) => vault.id('machine-id', host),
+    recordedSize: async () => undefined,
+    currentVersion: async () => undefined,
     isNews: () => true,
   });
   const agents = createAgentParts({
@@ -71,6 +76,17 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     tokenOf: (purpose, ...facts) => vault.token(purpose, ...facts),
     policy: { expiryMs: 3_600_000, checkMac: true, refuseOtherAddress: false },
     askerOf: (address) => ({ address, isAttached: false }),
+  });
+  const clusters = new ClusterService({
+    store,
+    events,
+    now: Date.now,
+    vault,
+    inventory: () => keeper.index,
+    templates,
+    readSecret: () => 'found-secret',
+    isNews: () => true,
+    onFault: () => {},
   });
   const contents = new ContentStore({
     store,
@@ -111,6 +127,25 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     },
   });
   onTestFinished(() => assets.stop());
+  // Never started: nobody leads the clusters of these tests anywhere.
+  const pipeline = createPipeline({
+    store,
+    events,
+    now: Date.now,
+    inventory: () => keeper.index.inventory,
+    env: {},
+    sendSignal: () => false,
+    readSecret: () => 'found-secret',
+    hash: (text) => vault.id('pipeline inputs', text),
+    onFault: () => {},
+    settings: {
+      data: await tempFolder(),
+      inventory: EXAMPLE,
+      postInstall: POST_INSTALL,
+      kubectl: 'kubectl',
+      helm: 'helm',
+    },
+  });
   const files = createFileSender({ cacheBytes: 1024 * 1024 });
   onTestFinished(() => files.stop());
   return {
@@ -125,6 +160,7 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     inventoryFolder: { dir: EXAMPLE, shownAs: 'inventory' },
     boot,
     agents,
+    clusters,
     delivery: new ConfigDelivery({
       store,
       events,
@@ -153,6 +189,7 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     files,
     assets,
     sysexts,
+    pipeline,
     progress: new ProgressBook(Date.now),
     missing: async () => [],
     reload: async () => {},

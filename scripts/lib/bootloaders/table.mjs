@@ -141,15 +141,13 @@ export const GROUPS = [
     loaders: [
       {
         file: 'lpxelinux.0',
-        why: 'BIOS machines start with it',
+        why: 'BIOS machines start with it where DHCP can not tell iPXE',
         from: pxelinux('lpxelinux.0'),
-        needed: true,
       },
       {
         file: 'ldlinux.c32',
         why: 'lpxelinux.0 and pxelinux.0 go on with it',
         from: biosModule('ldlinux.c32'),
-        needed: true,
       },
       { file: 'pxelinux.0', why: 'the same without HTTP', from: pxelinux('pxelinux.0') },
       {
@@ -203,8 +201,9 @@ export const GROUPS = [
       },
       {
         file: 'undionly.kpxe',
-        why: 'iPXE for BIOS machines',
+        why: 'BIOS machines start with it',
         from: ['usr/lib/ipxe/undionly.kpxe', 'usr/share/ipxe/undionly.kpxe'],
+        needed: true,
       },
       { file: 'ipxe.efi', why: 'iPXE with its own network drivers', from: IPXE_X64, arch: 'amd64' },
       {
