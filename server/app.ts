@@ -276,6 +276,7 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
     env: options.env,
     sendSignal: options.sendSignal,
     readSecret: secretReader(settings.inventory, options.env),
+    clusters,
     hash: (text) => vault.id('pipeline inputs', text),
     onFault: (error) => logger.error({ err: error }, toRailheadError(error).message),
   });

@@ -54,6 +54,11 @@ const ERRORS = {
   RH_SYSEXT_EXISTS: { status: 409, exit: EXIT.notRight },
   RH_SYSEXT_NEEDED: { status: 409, exit: EXIT.notRight },
   RH_TOOL_MISSING: { status: 503, exit: EXIT.environment },
+  RH_CLUSTER_UNKNOWN: { status: 404, exit: EXIT.notRight },
+  RH_PIPELINE_REFUSED: { status: 409, exit: EXIT.notRight },
+  RH_CLUSTER_WAITS: { status: 503, exit: EXIT.notRight },
+  RH_CLUSTER_ALIVE: { status: 409, exit: EXIT.notRight },
+  RH_CLUSTER_SECRETS: { status: 422, exit: EXIT.notRight },
   RH_BACKUP_INVALID: { status: 422, exit: EXIT.notRight },
 } as const satisfies Record<`RH_${string}`, { status: number; exit: number }>;
 

@@ -55,6 +55,13 @@ process.exitCode = await runCli({
   outliveOutput: () => {
     endsWithoutReaders = false;
   },
+  sendSignal: (pid, signal) => {
+    try {
+      return process.kill(pid, signal);
+    } catch {
+      return false;
+    }
+  },
   askSecret,
   setExitCode: () => {},
   exit: (code) => process.exit(code),

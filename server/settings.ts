@@ -40,6 +40,15 @@ const count = (fallback: number, description: string) =>
     description,
   });
 
+const program = (name: string) =>
+  Type.String({
+    default: name,
+    argument: 'PROGRAM',
+    pattern: '^(/.+|[^/]+)$',
+    expected: `the name of a program, or its path from the root such as /opt/bin/${name}`,
+    description: `The program ${name}, which the steps of the post-install pipeline use`,
+  });
+
 const pattern = (fallback: string, description: string) =>
   checked(
     Type.String({
@@ -69,6 +78,9 @@ export const SettingsSchema = Type.Object(
     boot: path('boot', 'Folder with the boot loaders that TFTP serves'),
     assets: path('assets', 'Folder with operating-system and sysext images'),
     templates: path('templates', 'Folder with the templates of menus and configurations'),
+    postInstall: path('scripts/post-install', 'Folder with the steps of the post-install pipeline'),
+    kubectl: program('kubectl'),
+    helm: program('helm'),
     bind: checked(
       Type.String({
         default: '0.0.0.0',

@@ -49,7 +49,10 @@ export class Gate {
     }
     const { verdict, why } = admission;
     this.#tell({ kind: 'boot.token-refused', ...about, data: { what, reason: why, address } });
-    if (verdict === 'wait') throw new RailheadError('RH_HOST_HELD', `Not now: ${why}.`);
+    // A refusal would send a machine that boots from its disk into an endless loop; one that waits can be helped.
+    if (verdict === 'wait' || kind === 'first-boot') {
+      throw new RailheadError('RH_HOST_HELD', `Not now: ${why}.`);
+    }
     throw new RailheadError('RH_TOKEN_REFUSED', `Refused: ${why}.`);
   }
 

@@ -16,6 +16,8 @@ export interface CliIo {
   terminalIsGone: () => boolean;
   /** From now on it goes on when nobody reads its output any more; without this, it ends then. */
   outliveOutput: () => void;
+  /** Sends a signal to a process that we have started, or to its group (-pid). False: there is none. */
+  sendSignal: (pid: number, signal: NodeJS.Signals) => boolean;
   /** Asks a person at the terminal for a passphrase; `undefined` when there is no terminal. */
   askSecret: (question: string) => Promise<string | undefined>;
   /** The exit code for when the command is done, if it is not 0. */

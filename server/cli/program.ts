@@ -4,14 +4,17 @@ import { VERSION } from '../version.ts';
 import { registerAssets } from './assets.ts';
 import { registerBackup } from './backup.ts';
 import { registerCheck } from './check.ts';
+import { registerCluster } from './cluster.ts';
 import { registerDhcp } from './dhcp.ts';
 import { registerDiff } from './diff.ts';
 import { registerDoctor } from './doctor.ts';
 import { registerEvents } from './events.ts';
 import { registerHost, registerHosts } from './hosts.ts';
 import { type CliIo, print } from './io.ts';
+import { registerKubeconfig } from './kubeconfig.ts';
 import { registerMachines } from './machines.ts';
 import { registerOrders } from './orders.ts';
+import { registerPipeline } from './pipeline.ts';
 import { registerReload } from './reload.ts';
 import { registerRender } from './render.ts';
 import { registerRestore } from './restore.ts';
@@ -45,6 +48,9 @@ const REGISTER = [
   registerOrders,
   registerMachines,
   registerAssets,
+  registerPipeline,
+  registerCluster,
+  registerKubeconfig,
   registerDhcp,
   registerSimulate,
   registerReload,

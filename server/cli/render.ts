@@ -1,15 +1,19 @@
 import { type Command, Option } from 'commander';
 import { MENU_KINDS } from '../boot/menus.ts';
+import { previewKubeadm } from '../cluster/preview.ts';
 import { diffLines, formatDiff } from '../document/line-diff.ts';
 import { formatProblem, isError } from '../document/problem.ts';
 import { RailheadError } from '../errors.ts';
+import { fileOf } from '../feed/image-name.ts';
 import { noopDefinition } from '../feed/transfer-definition.ts';
 import { butaneText } from '../ignition/butane-text.ts';
+import { fileIn } from '../ignition/config-file.ts';
 import { sysextsOfHost } from '../ignition/host-sysexts.ts';
 import { ConfigRenderer } from '../ignition/renderer.ts';
 import { markerOf } from '../ignition/secrets.ts';
 import { InventoryIndex } from '../inventory/index.ts';
 import { loadInventoryFolder } from '../inventory/load.ts';
+import type { HostSpec, Inventory } from '../inventory/model.ts';
 import { findHost } from '../lifecycle/describe-host.ts';
 import { TemplateFolders, templateFolders } from '../templating/template-folders.ts';
 import { type Client, connect, withServer } from './client.ts';
@@ -17,7 +21,7 @@ import { shownAs } from './inventory-folder.ts';
 import { type CliIo, print, printJson } from './io.ts';
 import { settingsFor, withSettings } from './settings.ts';
 
-const WHAT = ['ignition', 'butane', 'menu'] as const;
+const WHAT = ['ignition', 'butane', 'menu', 'kubeadm'] as const;
 type What = (typeof WHAT)[number];
 
 interface RenderFlags extends Record<string, unknown> {
@@ -32,7 +36,9 @@ interface RenderFlags extends Record<string, unknown> {
 
 export function registerRender(program: Command, io: CliIo): void {
   withServer(withSettings(program.command('render'), ['inventory', 'templates', 'advertise']))
-    .description('Print what a host would get: its configuration, the Butane it is made of, or its boot menu')
+    .description(
+      'Print what a host would get: its configuration, the Butane it is made of, its boot menu, or its part in kubeadm',
+    )
     .argument('<HOST>', 'Its name, MAC address, UUID or serial number')
     .addOption(new Option('--what <WHAT>', 'What to print').choices([...WHAT]).default('ignition'))
     .addOption(
@@ -56,6 +62,7 @@ Examples:
   npx railhead render n1
   npx railhead render n1 --file /etc/hostname
   npx railhead render n1 --what menu --kind pxelinux
+  npx railhead render n1 --what kubeadm
   npx railhead render n1 --diff 17339a5c2c99f7f9`,
     )
     .action(async (host: string, flags: RenderFlags) => {
@@ -70,6 +77,7 @@ async function online(io: CliIo, host: string, flags: RenderFlags): Promise<stri
   const client = await connect(io, flags);
   const name = encodeURIComponent(host);
   if (flags.what === 'menu') return client.text(`/api/v1/hosts/${name}/menu?kind=${flags.kind}`);
+  if (flags.what === 'kubeadm') return client.text(`/api/v1/hosts/${name}/kubeadm`);
   const now = await previewText(client, name, flags);
   if (flags.diff === undefined) return now;
   const before = await previewText(client, name, flags, flags.diff);
@@ -85,6 +93,9 @@ function previewText(client: Client, host: string, flags: RenderFlags, revision?
   );
   return client.text(`/ignition/${host}?${query}`, { asAdmin: reveal === true });
 }
+
+/** In place of what only a feed knows. */
+const NO_HASH = '0'.repeat(64);
 
 /** From files alone: what only a running server knows, such as its certificate, is a marker. */
 async function offline(io: CliIo, wanted: string, flags: RenderFlags): Promise<string> {
@@ -104,6 +115,7 @@ async function offline(io: CliIo, wanted: string, flags: RenderFlags): Promise<s
   }
   const index = new InventoryIndex(inventory);
   const host = findHost(index, wanted);
+  if (flags.what === 'kubeadm') return kubeadmText(host, inventory, settings.templates);
   const url = settings.advertise ?? 'http://railhead.invalid:8080';
   const renderer = new ConfigRenderer({
     inventory: () => ({ index, revision: undefined }),
@@ -114,7 +126,9 @@ async function offline(io: CliIo, wanted: string, flags: RenderFlags): Promise<s
       ca: markerOf('certificate of the server'),
     }),
     readSecret: () => '',
-    sysextsOf: (of) => sysextsOfHost(of, { baseUrl: url, find: async () => undefined }),
+    // As if the feed had all of them.
+    sysextsOf: (of) =>
+      sysextsOfHost(of, { baseUrl: url, find: async (id) => ({ file: fileOf(id), sha256: NO_HASH }) }),
     feed: async () => ({ keyring: Buffer.alloc(0), noop: noopDefinition() }),
   });
   const preview = await renderer.preview(
@@ -125,5 +139,21 @@ async function offline(io: CliIo, wanted: string, flags: RenderFlags): Promise<s
     print(io.stderr, ...preview.problems.map(formatProblem));
     throw new RailheadError('RH_CONFIG_UNAVAILABLE', `The configuration of ${host.name} can't be made.`);
   }
+  if (flags.file !== undefined) {
+    const content = fileIn(JSON.parse(preview.text), flags.file);
+    if (content !== undefined) return content.toString();
+    throw new RailheadError('RH_NOT_FOUND', `The configuration of ${host.name} has no file ${flags.file}.`);
+  }
   return flags.what === 'butane' ? butaneText(preview.layers) : preview.text;
+}
+
+function kubeadmText(host: HostSpec, { clusters, hosts }: Inventory, templates: string): string {
+  return previewKubeadm({
+    host,
+    cluster: clusters.find(({ name }) => name === host.cluster),
+    hosts,
+    claim: undefined,
+    certificate: undefined,
+    templates: new TemplateFolders({ now: Date.now, folders: templateFolders(templates) }).current().set,
+  });
 }

@@ -59,6 +59,7 @@ async function up(io: CliIo, flags: Record<string, unknown>): Promise<void> {
     inventoryShownAs: shownAs(io, settings.inventory),
     nodeBinary: io.nodeBinary,
     env: io.env,
+    sendSignal: io.sendSignal,
     onFatal: (error: RailheadError) => {
       logger.fatal({ err: error }, error.message);
       io.exit(error.exitCode);

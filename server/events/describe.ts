@@ -115,6 +115,68 @@ export function describeEvent(event: Event): string {
     }
     case 'assets.pruned':
       return `Removed ${event.data.files} files that nothing needs (${(event.data.bytes / 1e6).toFixed(1)} MB)`;
+    case 'pipeline.step-started': {
+      const { cluster, step, attempt, why } = event.data;
+      const again = attempt > 1 ? `, attempt ${attempt}` : '';
+      return `${cluster}: ${step} begins (${why}${again})`;
+    }
+    case 'pipeline.step-done':
+      return `${event.data.cluster}: ${event.data.step} is done, after ${event.data.seconds} s`;
+    case 'pipeline.step-failed': {
+      const { cluster, step, reason, retryInSeconds } = event.data;
+      const next = retryInSeconds === undefined ? '' : `; again in ${retryInSeconds} s`;
+      return `${cluster}: ${step} failed: ${reason}${next}`;
+    }
+    case 'pipeline.stuck':
+      return `${event.data.cluster}: ${event.data.step} can't begin: ${event.data.reason}`;
+    case 'pipeline.ordered': {
+      const { cluster, order, step } = event.data;
+      return `${cluster}: ordered: pipeline ${order}${step === undefined ? '' : ` ${step}`}`;
+    }
+    case 'cluster.secrets-made':
+      return `Secrets of cluster ${event.data.cluster} made; its CA is ${event.data.caHash}`;
+    case 'cluster.secrets-imported':
+      return `Secrets of cluster ${event.data.cluster} imported; its CA is ${event.data.caHash}`;
+    case 'cluster.secrets-exported':
+      return `Secrets of cluster ${event.data.cluster} exported to an encrypted file`;
+    case 'cluster.init-claimed':
+      return `Begins the cluster ${event.data.cluster}, from ${event.data.address}: no other host may`;
+    case 'cluster.kubeadm-answered': {
+      const { cluster, action, before } = event.data;
+      const left = before === 'reset' ? ', after a reset' : before === 'resume' ? ', going on' : '';
+      return action === 'none'
+        ? `Has nothing to do about kubeadm (cluster ${cluster})`
+        : `Told to run kubeadm ${action}${left} (cluster ${cluster})`;
+    }
+    case 'cluster.waiting':
+      return `Waits for ${event.data.reason}`;
+    case 'cluster.reinit': {
+      const { cluster, previous, newSecrets } = event.data;
+      const who = previous === undefined ? '' : `; ${previous} had begun it`;
+      return `Cluster ${cluster} may be begun anew${who}${newSecrets ? ', with new secrets' : ''}`;
+    }
+    case 'cluster.tokens-rotated':
+      return `Bootstrap tokens of cluster ${event.data.cluster} replaced (${event.data.tokens})`;
+    case 'cluster.kubeconfig-issued': {
+      const { cluster, address, expires } = event.data;
+      return `Kubeconfig of cluster ${cluster} given to ${address}, good until ${expires}`;
+    }
+    case 'cluster.api-up': {
+      const { cluster, endpoint, first } = event.data;
+      return `The API of cluster ${cluster} answers at ${endpoint}${first ? ' for the first time' : ' again'}`;
+    }
+    case 'cluster.api-unknown': {
+      const { cluster, endpoint, reason } = event.data;
+      return `The state of cluster ${cluster} is unknown: ${reason} at ${endpoint}`;
+    }
+    case 'node.joined':
+      return `Node ${event.data.node} has joined ${event.data.cluster} (${event.data.version})`;
+    case 'node.ready':
+      return `Node ${event.data.node} is ready`;
+    case 'node.not-ready':
+      return `Node ${event.data.node} is not ready: ${event.data.reason}: ${event.data.message}`;
+    case 'node.removed':
+      return `Node ${event.data.node} is no longer in ${event.data.cluster}`;
     case 'admin.token-created':
       return `Admin token "${event.data.name}" created`;
   }

@@ -145,6 +145,78 @@ export const EVENT_KINDS = {
     previous: Type.Optional(Type.String()),
   }),
   'assets.pruned': Type.Object({ files: Type.Integer(), bytes: Type.Integer() }),
+  /** A post-install step has begun. */
+  'pipeline.step-started': Type.Object({
+    cluster: Type.String(),
+    step: Type.String(),
+    attempt: Type.Integer(),
+    /** A run of it was cut off before. */
+    resumed: Type.Boolean(),
+    why: Type.String(),
+  }),
+  'pipeline.step-done': Type.Object({ cluster: Type.String(), step: Type.String(), seconds: Type.Number() }),
+  /** Without `retryInSeconds` it has failed for good: a person has to look. */
+  'pipeline.step-failed': Type.Object({
+    cluster: Type.String(),
+    step: Type.String(),
+    attempt: Type.Integer(),
+    reason: Type.String(),
+    seconds: Type.Number(),
+    retryInSeconds: Type.Optional(Type.Integer()),
+  }),
+  /** The pipeline waits for something for longer than it should have to, or can't be run as the inventory has it. */
+  'pipeline.stuck': Type.Object({ cluster: Type.String(), step: Type.String(), reason: Type.String() }),
+  /** A person's order. */
+  'pipeline.ordered': Type.Object({
+    cluster: Type.String(),
+    order: Type.Enum(['run', 'retry', 'skip', 'anew']),
+    step: Type.Optional(Type.String()),
+  }),
+  /** The secrets of a cluster were made, or came from another appliance. */
+  'cluster.secrets-made': Type.Object({ cluster: Type.String(), caHash: Type.String() }),
+  'cluster.secrets-imported': Type.Object({ cluster: Type.String(), caHash: Type.String() }),
+  'cluster.secrets-exported': Type.Object({ cluster: Type.String() }),
+  /** This host, and no other, runs `kubeadm init`. */
+  'cluster.init-claimed': Type.Object({ cluster: Type.String(), address: Type.String() }),
+  /** A host was told what to do about kubeadm. */
+  'cluster.kubeadm-answered': Type.Object({
+    cluster: Type.String(),
+    action: Type.Enum(['init', 'join', 'none']),
+    /** What it does with what an earlier try has left. */
+    before: Type.Optional(Type.Enum(['nothing', 'reset', 'resume'])),
+  }),
+  /** It has to ask again later. */
+  'cluster.waiting': Type.Object({ cluster: Type.String(), reason: Type.String() }),
+  /** The claim was given up by a person: another host may begin. */
+  'cluster.reinit': Type.Object({
+    cluster: Type.String(),
+    previous: Type.Optional(Type.String()),
+    newSecrets: Type.Boolean(),
+  }),
+  'cluster.tokens-rotated': Type.Object({ cluster: Type.String(), tokens: Type.Integer() }),
+  /** Somebody was given an administrator's kubeconfig. */
+  'cluster.kubeconfig-issued': Type.Object({
+    cluster: Type.String(),
+    address: Type.String(),
+    expires: Type.String(),
+  }),
+  'cluster.api-up': Type.Object({ cluster: Type.String(), endpoint: Type.String(), first: Type.Boolean() }),
+  /** It doesn't answer: what it would say is unknown, not gone. */
+  'cluster.api-unknown': Type.Object({
+    cluster: Type.String(),
+    endpoint: Type.String(),
+    reason: Type.String(),
+  }),
+  /** Nodes, as the API of their cluster shows them. */
+  'node.joined': Type.Object({ cluster: Type.String(), node: Type.String(), version: Type.String() }),
+  'node.ready': Type.Object({ cluster: Type.String(), node: Type.String() }),
+  'node.not-ready': Type.Object({
+    cluster: Type.String(),
+    node: Type.String(),
+    reason: Type.String(),
+    message: Type.String(),
+  }),
+  'node.removed': Type.Object({ cluster: Type.String(), node: Type.String() }),
   'admin.token-created': Type.Object({ name: Type.String() }),
 } as const;
 

@@ -81,7 +81,8 @@ export const secureAgentRoutes =
     });
   };
 
-async function credentialOf(
+/** Whose token the request shows; throws when it is none of these kinds. */
+export async function credentialOf(
   context: HttpContext,
   request: FastifyRequest,
   kinds: readonly Credential['kind'][],

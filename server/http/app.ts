@@ -4,21 +4,25 @@ import type { ServerCertificate } from '../access/certificate.ts';
 import { guardRoutes } from './access.ts';
 import { agentRoutes, secureAgentRoutes } from './agent.ts';
 import { assetsApi } from './api/assets.ts';
+import { clustersApi } from './api/clusters.ts';
 import { eventsApi } from './api/events.ts';
 import { hostsApi } from './api/hosts.ts';
 import { inventoryApi } from './api/inventory.ts';
 import { machinesApi } from './api/machines.ts';
+import { pipelineApi } from './api/pipeline.ts';
 import { simulationApi } from './api/simulation.ts';
 import { sysextsApi } from './api/sysexts.ts';
 import { transfersApi } from './api/transfers.ts';
 import { API_HEADER, API_VERSION } from './api-header.ts';
 import { assetRoutes } from './assets.ts';
 import { bootRoutes } from './boot.ts';
+import { clusterPage } from './cluster-page.ts';
 import type { HttpContext } from './context.ts';
 import { answerError, answerErrors, answerUnreadable } from './errors.ts';
 import { feedRoutes } from './feed.ts';
 import { health } from './health.ts';
 import { configRoute, pointerRoute, previewRoute } from './ignition.ts';
+import { kubeadmRoute } from './kubeadm.ts';
 import { pages } from './pages.ts';
 
 export interface HttpAppOptions {
@@ -56,6 +60,7 @@ export function buildHttpApp({ context, logger, tls }: HttpAppOptions): FastifyI
   for (const plugin of [
     health,
     pages,
+    clusterPage,
     inventoryApi,
     bootRoutes,
     assetRoutes,
@@ -64,14 +69,16 @@ export function buildHttpApp({ context, logger, tls }: HttpAppOptions): FastifyI
     previewRoute,
     agentRoutes,
     hostsApi,
+    clustersApi,
     machinesApi,
     simulationApi,
     feedRoutes,
     sysextsApi,
     transfersApi,
+    pipelineApi,
     eventsApi,
     // What carries secrets is only there where TLS keeps it.
-    ...(secure ? [configRoute, secureAgentRoutes] : []),
+    ...(secure ? [configRoute, secureAgentRoutes, kubeadmRoute] : []),
   ])
     app.register(plugin(context, { secure }) as never);
   return app;

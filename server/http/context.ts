@@ -1,6 +1,7 @@
 import type { AgentParts } from '../agent/parts.ts';
 import type { AssetService } from '../assets/service.ts';
 import type { BootService } from '../boot/service.ts';
+import type { ClusterService } from '../cluster/service.ts';
 import type { Missing } from '../doctor/missing.ts';
 import type { Event } from '../events/kinds.ts';
 import type { EventLog } from '../events/log.ts';
@@ -10,6 +11,7 @@ import type { ConfigRenderer } from '../ignition/renderer.ts';
 import type { TlsWatch } from '../ignition/tls-watch.ts';
 import type { InventoryKeeper } from '../inventory/keeper.ts';
 import type { Advertised } from '../net/advertise.ts';
+import type { PipelineService } from '../pipeline/service.ts';
 import type { Readiness } from '../readiness.ts';
 import type { Store } from '../store/store.ts';
 import type { TransferStatus } from '../tftp/service.ts';
@@ -39,6 +41,7 @@ export interface HttpContext {
   adminTokenHashes: () => Promise<string[]>;
   boot: BootService;
   agents: AgentParts;
+  clusters: ClusterService;
   delivery: ConfigDelivery;
   renderer: Pick<ConfigRenderer, 'preview' | 'reveal'>;
   tlsWatch: TlsWatch;
@@ -53,6 +56,8 @@ export interface HttpContext {
   assets: AssetService;
   /** The sysext feed. */
   sysexts: FeedService;
+  /** What is done to clusters after their machines are installed. */
+  pipeline: PipelineService;
   progress: ProgressBook;
   /** TFTP downloads that are under way. */
   transfers: () => TransferStatus[];

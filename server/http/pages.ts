@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifyReply } from 'fastify';
+import type { FastifyPluginAsync } from 'fastify';
 import { observeHost, observeHosts } from '../boot/observe.ts';
 import { findHost } from '../lifecycle/describe-host.ts';
 import { hostView } from '../web/host-view.ts';
@@ -6,9 +6,14 @@ import { loadStatic, loadView } from '../web/render.ts';
 import { statusView } from '../web/status-view.ts';
 import { PUBLIC } from './access.ts';
 import type { HttpContext } from './context.ts';
+import { sendPage } from './send-page.ts';
 
 const EVENTS_SHOWN = 30;
-const STATIC = { 'style.css': 'text/css', 'live.js': 'text/javascript' } as const;
+const STATIC = {
+  'style.css': 'text/css',
+  'live.js': 'text/javascript',
+  'log.js': 'text/javascript',
+} as const;
 
 /** Pages for people. Everything is ours and in files: no inline script runs, nothing comes from elsewhere. */
 export const pages =
@@ -16,12 +21,6 @@ export const pages =
   async (app) => {
     const renderStatus = loadView('status');
     const renderHost = loadView('host');
-    const html = (reply: FastifyReply, page: string) =>
-      reply
-        .type('text/html; charset=utf-8')
-        .header('content-security-policy', "default-src 'self'; img-src data:; frame-ancestors 'none'")
-        .header('cache-control', 'no-store')
-        .send(page);
     const { db } = context.store;
 
     app.get('/', { config: PUBLIC }, async (_request, reply) => {
@@ -45,7 +44,7 @@ export const pages =
         assetJob: context.assets.status,
         events,
       });
-      return html(reply, renderStatus(view));
+      return sendPage(reply, renderStatus(view));
     });
 
     app.get<{ Params: { host: string } }>('/hosts/:host', { config: PUBLIC }, async (request, reply) => {
@@ -68,7 +67,7 @@ export const pages =
         progress: context.progress.get(host.name),
         events,
       });
-      return html(reply, renderHost(view));
+      return sendPage(reply, renderHost(view));
     });
 
     for (const [name, type] of Object.entries(STATIC)) {

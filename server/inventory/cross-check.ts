@@ -6,6 +6,7 @@ import type { Collected, Item, Items } from './collect.ts';
 import { DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, memberNames } from './compose.ts';
 import { freeValueFaults } from './free-values.ts';
 import { isJunkSerial, isJunkUuid } from './junk-identity.ts';
+import { kubeadmFaults } from './kubeadm-check.ts';
 import { toList } from './normalise.ts';
 import { pipelineFaults } from './pipeline-faults.ts';
 import type { Cluster, Host } from './schema.ts';
@@ -23,6 +24,7 @@ export function crossCheck(items: Items, { refused, incomplete, problems }: Coll
     ...duplicateIdentities(items),
     ...hostFaults(items),
     ...clusterFaults(items),
+    ...kubeadmFaults(items),
     ...(isWhole ? whole : whole.filter(isError)),
     ...freeValueFaults(items),
   ];

@@ -1,5 +1,16 @@
 import type { Arch } from './arch.ts';
-import type { Addon, Cluster, Host, Network, Pipeline, Pool, Profile, Rollout } from './schema.ts';
+import type {
+  Addon,
+  Cluster,
+  Host,
+  Kubeadm,
+  KubeVip,
+  Network,
+  Pipeline,
+  Pool,
+  Profile,
+  Rollout,
+} from './schema.ts';
 
 /**
  * The inventory after validation: every default filled in, every spelling made one, every layer merged.

@@ -421,10 +421,16 @@ const KubeVip = Type.Object(
       }),
     ),
     image: Type.Optional(
-      Type.String({ pattern: '^[a-z0-9][A-Za-z0-9._:/@-]*$', expected: 'an image such as example.org/kube-vip:v1.0.1' }),
+      Type.String({
+        pattern: '^[a-z0-9][A-Za-z0-9._:/@-]*$',
+        expected: 'an image such as example.org/kube-vip:v1.0.1',
+      }),
     ),
   },
-  { ...closed, description: 'Let the control-plane hosts bear the address of `endpoint` themselves, by kube-vip.' },
+  {
+    ...closed,
+    description: 'Let the control-plane hosts bear the address of `endpoint` themselves, by kube-vip.',
+  },
 );
 
 export const Cluster = Type.Object(

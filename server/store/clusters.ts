@@ -111,12 +111,7 @@ export async function endJoins(db: Db, host: string, outcome: string, now: numbe
 
 /** Tokens that the API may know, or is to know. */
 export async function tokensOf(db: Db, cluster: string): Promise<TokenRow[]> {
-  return db
-    .selectFrom('bootstrap_tokens')
-    .selectAll()
-    .where('cluster', '=', cluster)
-    .orderBy('id')
-    .execute();
+  return db.selectFrom('bootstrap_tokens').selectAll().where('cluster', '=', cluster).orderBy('id').execute();
 }
 
 export async function insertToken(db: Db, row: TokenRow): Promise<void> {

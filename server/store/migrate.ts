@@ -7,6 +7,7 @@ import { stages } from './migrations/0003-stages.ts';
 import { provisioning } from './migrations/0004-provisioning.ts';
 import { contents } from './migrations/0005-contents.ts';
 import { clusters } from './migrations/0006-clusters.ts';
+import { pipeline } from './migrations/0007-pipeline.ts';
 import { COLUMN_TYPES, type Dialect } from './migrations/columns.ts';
 import type { Database } from './schema.ts';
 
@@ -18,6 +19,7 @@ const MIGRATIONS = {
   '0004-provisioning': provisioning,
   '0005-contents': contents,
   '0006-clusters': clusters,
+  '0007-pipeline': pipeline,
 } as const;
 
 const NAMES = Object.keys(MIGRATIONS);

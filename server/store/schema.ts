@@ -19,6 +19,10 @@ export interface Database {
   joins: JoinsTable;
   bootstrap_tokens: BootstrapTokensTable;
   nodes: NodesTable;
+  pipeline_clusters: PipelineClustersTable;
+  pipeline_steps: PipelineStepsTable;
+  pipeline_runs: PipelineRunsTable;
+  pipeline_logs: PipelineLogsTable;
 }
 
 export interface MetaTable {
@@ -211,4 +215,52 @@ export interface NodesTable {
   kubelet_version: string;
   /** Since when it is so. */
   since: number;
+}
+
+/** Which cluster a name stands for, so that no other is taken for it. */
+export interface PipelineClustersTable {
+  cluster: string;
+  /** Of its namespace kube-system. */
+  uid: string;
+  seen_at: number;
+}
+
+export interface PipelineStepsTable {
+  /** `CLUSTER/STEP` */
+  key: string;
+  cluster: string;
+  step: string;
+  /** pending, running, retrying, done, failed, skipped */
+  state: string;
+  /** Hash of what the state stands for. */
+  inputs: string;
+  /** Runs with these inputs that have failed. */
+  attempts: number;
+  run: string | null;
+  since: number;
+  retry_at: number | null;
+  reason: string | null;
+  /** 0 or 1: a person wants it to run. */
+  ordered: number;
+  /** How many nodes were Ready when it last ran. */
+  nodes: number;
+}
+
+export interface PipelineRunsTable {
+  run: string;
+  cluster: string;
+  step: string;
+  attempt: number;
+  started_at: number;
+  ended_at: number | null;
+  /** done, failed, interrupted */
+  result: string | null;
+  reason: string | null;
+}
+
+export interface PipelineLogsTable {
+  id: Generated<number>;
+  run: string;
+  at: number;
+  text: string;
 }

@@ -21,6 +21,10 @@ const KEYS = {
   joins: 'id',
   bootstrap_tokens: 'id',
   nodes: 'id',
+  pipeline_clusters: 'cluster',
+  pipeline_steps: 'key',
+  pipeline_runs: 'run',
+  pipeline_logs: 'id',
 } as const satisfies Record<keyof Database, string>;
 
 export type TableName = keyof typeof KEYS;

@@ -20,6 +20,8 @@ function isBad(event: Event): boolean {
       return event.data.result === 'timeout' || event.data.result === 'client-error';
     case 'boot.stage':
       return event.data.stage === 'failed';
+    case 'pipeline.step-failed':
+    case 'pipeline.stuck':
     case 'inventory.rejected':
     case 'boot.ambiguous':
     case 'boot.held':

@@ -1,3 +1,4 @@
+import type { JobStatus } from '../assets/job.ts';
 import type { Missing } from '../doctor/missing.ts';
 import { BOOT_FILES } from '../doctor/missing.ts';
 import { formatProblem } from '../document/problem.ts';
@@ -24,6 +25,8 @@ export interface StatusInput {
   advertise: Advertised;
   missing: Missing[];
   transfers: TransferStatus[];
+  /** The job on images that runs, or the last one. */
+  assetJob: JobStatus | undefined;
   events: Event[];
 }
 
@@ -65,6 +68,7 @@ export function statusView(input: StatusInput) {
       percent: percentOf(bytes, size),
       retransmits,
     })),
+    images: input.assetJob === undefined ? undefined : imagesView(input.assetJob),
     hosts: hosts.slice(0, HOSTS_SHOWN).map((host, at) => ({
       ...hostRow(host, observed[at], progress(host.name)),
       last: lastOf(lastEvent(host.name), now),
@@ -72,6 +76,24 @@ export function statusView(input: StatusInput) {
     hostCount: hosts.length,
     moreHosts: Math.max(0, hosts.length - HOSTS_SHOWN),
     events: events.toReversed().map(eventRow),
+  };
+}
+
+/** How far the mirror is: what is on its way, and what could not be had. */
+function imagesView({ job, state, files, bytes, size, rate }: JobStatus) {
+  const isOver = ({ state: each }: JobStatus['files'][number]) => each === 'there' || each === 'added';
+  return {
+    title: `${job} ${state}`,
+    count: `${files.filter(isOver).length} of ${files.length} files`,
+    speed: rate > 0 ? `, ${(rate / 1e6).toFixed(1)} MB/s` : '',
+    total: downloadOf({ file: '', bytes, size }),
+    files: files
+      .filter(({ state: each }) => each !== 'there' && each !== 'added' && each !== 'waiting')
+      .map((file) => ({
+        ...downloadOf({ file: file.name, bytes: file.bytes, size: file.size ?? 0 }),
+        state: file.state,
+        reason: file.reason ?? '',
+      })),
   };
 }
 

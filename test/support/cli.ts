@@ -25,6 +25,7 @@ export async function cliHere(
     onSignal: () => {},
     terminalIsGone: () => false,
     outliveOutput: () => {},
+    sendSignal: () => false,
     askSecret: async () => answer,
     setExitCode: () => {},
     exit: (code) => {

@@ -1,5 +1,10 @@
 #!/bin/busybox sh
-# The first program of the guest: takes its configuration as Flatcar does, says how far it got, and powers off.
+# The first program of the guest. It takes its configuration as Flatcar does, with the real Ignition, and then does
+# what that says: it runs the commands of the units that Ignition wrote, in the root that Ignition filled.
+# What a machine is to do besides is on its asset tag (`guest` of a MachineSpec):
+#   guest.tries=N      ask that often for a configuration before giving up
+#   guest.patience=N   seconds for each command of a unit
+#   guest.again=yes    in the end, ask for the configuration once more
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -16,20 +21,30 @@ end() {
   poweroff -f
 }
 
-# Everything the network card needs, in an order that works without depmod.
-for module in virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net; do
+# Everything that its devices need, in an order that works without depmod.
+for module in virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net virtio_blk; do
   [ -f /modules/$module.ko ] && insmod /modules/$module.ko
 done
 
 option() {
-  tr ' ' '\n' </proc/cmdline | sed -n "s|^$1=||p" | head -n 1
+  cat /proc/cmdline /sys/class/dmi/id/chassis_asset_tag | tr ' ' '\n' | sed -n "s|^$1=||p" | head -n 1
 }
 
 say "cmdline $(cat /proc/cmdline)"
+say "date $(date -u +%Y-%m-%d)"
+identity=
 url=$(option ignition.config.url)
-[ -n "$url" ] || end 'FAILED: no ignition.config.url'
-token=$(echo "$url" | sed 's|.*/boot/\([^/]*\)/.*|\1|')
-base=$(echo "$url" | sed 's|/boot/.*||')
+if [ -n "$url" ]; then
+  token=$(echo "$url" | sed 's|.*/boot/\([^/]*\)/.*|\1|')
+  base=$(echo "$url" | sed 's|/boot/.*||')
+else
+  # An installed system: what the installer was given is on the disk, where the stand-in for flatcar-install put it.
+  mkdir -p /usr/lib/ignition
+  dd if=/dev/vda bs=512 skip=1 count=64 2>/dev/null | tr -d '\0' >/usr/lib/ignition/user.ign
+  [ -s /usr/lib/ignition/user.ign ] || end 'FAILED: no ignition.config.url, and nothing on the disk'
+  # As networkd does: known to the DHCP server by another name than the firmware, so with another address.
+  identity='-C -x 0x3d:ff00000001'
+fi
 
 # All of a large initrd must have arrived.
 [ -f /padding ] && say "padding $(md5sum </padding)"
@@ -42,9 +57,9 @@ for card in /sys/class/net/eth*; do
 done
 card=${card##*/}
 ip link set "$card" up
-udhcpc -i "$card" -s /bin/dhcp-script -n -q -t 20 -T 1 || end 'FAILED: no address'
+udhcpc -i "$card" -s /bin/dhcp-script -n -q -t 20 -T 1 $identity || end 'FAILED: no address'
 
-# A server that restarts is no reason to give up.
+# Over plain HTTP, with the token of the boot. A server that restarts is no reason to give up.
 report() {
   for try in $(seq 60); do
     timeout 5 wget -q -O /dev/null --header "Authorization: Bearer $token" --header 'Content-Type: application/json' \
@@ -54,16 +69,52 @@ report() {
   end "FAILED: could not report $1"
 }
 
-for stage in fetch-offline fetch files; do
-  ignition --stage=$stage --root=/sysroot --platform=metal --log-to-stdout || end "FAILED: ignition $stage"
+run_ignition() { # STAGE…
+  for stage in "$@"; do
+    ignition --stage=$stage --root=/sysroot --platform=metal --log-to-stdout || return
+  done
+}
+
+# Keys are written by the user that they are for.
+chown 500:500 /sysroot/home/core
+left=$(option guest.tries)
+until run_ignition fetch-offline fetch files; do
+  left=$((${left:-1} - 1))
+  [ "$left" -gt 0 ] || end "FAILED: ignition $stage"
+  say "FAILED: ignition $stage, $left tries left"
+done
+find /sysroot/etc /sysroot/home /sysroot/opt -type f | while read -r file; do
+  say "file $(stat -c %a "$file") $(md5sum <"$file" | cut -c 1-32) ${file#/sysroot}"
 done
 
-report kernel
-report initramfs
-report ignition-done
-if [ "$(option railhead.guest)" = install ]; then
-  report installed
-else
-  report boot-complete
+if [ -n "$url" ]; then
+  report kernel
+  report initramfs
+fi
+
+for folder in bin dev lib lib64 proc run sys; do
+  mkdir -p /sysroot/$folder
+  mount --bind /$folder /sysroot/$folder
+done
+
+# Runs what the units say, in this order; in place of systemd.
+start() {
+  for unit in "$@"; do
+    sed -n 's/^ExecStart\(Pre\)\{0,1\}=//p' "/sysroot/etc/systemd/system/$unit.service" >/run/commands
+    while read -r command; do
+      timeout "$(option guest.patience | grep . || echo 120)" chroot /sysroot sh -c "$command" </dev/null ||
+        end "FAILED: $command"
+    done </run/commands
+  done
+}
+
+# The first one ends with a restart.
+[ -f /sysroot/etc/systemd/system/railhead-install.service ] && start railhead-install
+start railhead-register railhead-booted railhead-provisioned
+
+if [ -n "$(option guest.again)" ]; then
+  rm /run/ignition.json
+  run_ignition fetch && end 'FAILED: got a configuration once more'
+  say 'no configuration once more'
 fi
 end DONE

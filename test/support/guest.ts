@@ -15,7 +15,7 @@ import { gzipSync } from 'node:zlib';
 import { cacheFolder } from '../../scripts/lib/cache.mjs';
 import type { Part } from '../../scripts/lib/parts.mjs';
 
-/** A system to boot: Debian's kernel, and an initrd with busybox and the real Ignition. */
+/** A system to boot: Debian's kernel, and an initrd with busybox, the real Ignition and the real curl. */
 export interface Guest {
   kernel: string;
   initrd: string;
@@ -25,6 +25,7 @@ export interface GuestParts {
   guestKernel: Part;
   busybox: Part;
   ignition: Part;
+  curl: Part;
 }
 
 interface Entry {
@@ -34,6 +35,8 @@ interface Entry {
 }
 
 const HERE = dirname(fileURLToPath(import.meta.url));
+/** Programs that a real system has, and that the guest is better off without. */
+const STAND_INS = join(HERE, 'guest-bin');
 const FILE = 0o100000;
 const FOLDER = 0o040000;
 const PROGRAM = FILE | 0o755;
@@ -47,6 +50,7 @@ const MODULES = [
   'failover',
   'net_failover',
   'virtio_net',
+  'virtio_blk',
 ];
 
 /** Builds it, or takes the one that was built from the same things before. */
@@ -57,11 +61,14 @@ export function buildGuest(parts: GuestParts): Guest {
     file('bin/dhcp-script', PROGRAM, join(HERE, 'guest-dhcp.sh')),
     file('bin/busybox', PROGRAM, parts.busybox.path),
     file('bin/ignition', PROGRAM, parts.ignition.path),
-    ...libraries(parts.ignition),
+    file('bin/curl', PROGRAM, parts.curl.path),
+    ...libraries([parts.ignition, parts.curl]),
+    ...readdirSync(STAND_INS).map((name) => file(`bin/${name}`, PROGRAM, join(STAND_INS, name))),
     ...modules(parts.guestKernel),
     // What Flatcar has already: the user that configurations are about.
     ...['sysroot/home', 'sysroot/home/core'].map(folder),
     text('sysroot/etc/passwd', 'root:x:0:0::/root:/bin/sh\ncore:x:500:500::/home/core:/bin/sh\n'),
+    text('sysroot/etc/os-release', 'ID=flatcar\nVERSION_ID=4593.2.5\n'),
     text('sysroot/etc/group', 'root:x:0:\ncore:x:500:\ndocker:x:233:\nsudo:x:150:\n'),
     // Debian's Ignition labels files for SELinux at the end, whether there is any or not.
     folder('sysroot/etc/selinux'),
@@ -121,16 +128,21 @@ function file(path: string, mode: number, from: string): Entry {
   return { path, mode, content: readFileSync(from) };
 }
 
-/** What the program is linked with, where the program looks for it. */
-function libraries({ path, env }: Part): Entry[] {
+/** What the programs are linked with, where they look for it. */
+function libraries(parts: readonly Part[]): Entry[] {
+  const found = new Map(parts.flatMap(linkedWith));
+  const folders = new Set([...found.keys()].map((to) => dirname(to)));
+  return [...[...folders].map(folder), ...[...found].map(([to, from]) => file(to, PROGRAM, from))];
+}
+
+/** Where each has to be, and where it is here. */
+function linkedWith({ path, env }: Part): [to: string, from: string][] {
   const { stdout } = spawnSync('ldd', [path], { env: { ...process.env, ...env }, encoding: 'utf8' });
-  const files = [...stdout.matchAll(/^\s+(?:(\S+) => )?(\/\S+) \(/gm)].map(([, name, from = '']) => ({
-    from,
+  return [...stdout.matchAll(/^\s+(?:(\S+) => )?(\/\S+) \(/gm)].map(([, name, from = '']) => [
     // One that is found by its name is looked for in /lib; the loader has a path of its own.
-    to: name === undefined ? from.slice(1) : join('lib', name),
-  }));
-  const folders = new Set(files.map(({ to }) => dirname(to)));
-  return [...[...folders].map(folder), ...files.map(({ from, to }) => file(to, PROGRAM, from))];
+    name === undefined ? from.slice(1) : join('lib', name),
+    from,
+  ]);
 }
 
 function modules(kernel: Part): Entry[] {

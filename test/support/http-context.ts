@@ -136,6 +136,7 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     env: {},
     sendSignal: () => false,
     readSecret: () => 'found-secret',
+    clusters,
     hash: (text) => vault.id('pipeline inputs', text),
     onFault: () => {},
     settings: {

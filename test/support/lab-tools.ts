@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fillBootFolder } from '../../scripts/lib/bootloaders/fill.mjs';
 import { NEEDED } from '../../scripts/lib/bootloaders/table.mjs';
 import { cacheFolder } from '../../scripts/lib/cache.mjs';
 import { ensureBootloaders } from '../../scripts/lib/ensure-bootloaders.mjs';
@@ -41,16 +42,27 @@ export async function findLabTools(): Promise<LabTools | undefined> {
   const network = spawnSync('unshare', ['-n', 'sh', '-c', TRY_NETWORK], { encoding: 'utf8' });
   if (network.status !== 0) return skip(`they can't have a network of their own: ${network.stderr.trim()}`);
 
-  const parts = await ensureParts(['dnsmasq', 'qemu', 'ovmf', 'guestKernel', 'busybox', 'ignition']);
-  const { dnsmasq, qemu, ovmf, guestKernel, busybox, ignition } = parts;
-  if (!dnsmasq || !qemu || !ovmf || !guestKernel || !busybox || !ignition) return skip('see above');
+  const parts = await ensureParts(['dnsmasq', 'qemu', 'ovmf', 'guestKernel', 'busybox', 'ignition', 'curl']);
+  const { dnsmasq, qemu, ovmf, guestKernel, busybox, ignition, curl } = parts;
+  if (!dnsmasq || !qemu || !ovmf || !guestKernel || !busybox || !ignition || !curl) return skip('see above');
 
   const bootDir = join(cacheFolder(), 'lab', 'boot');
   await ensureBootloaders({ root: ROOT, bootDir });
   const lacking = NEEDED.filter((file) => !existsSync(join(bootDir, file)));
   if (lacking.length > 0) return skip(`${lacking.join(', ')} can't be had`);
-  const grub = join(bootDir, 'grubx64.efi');
-  const hasGrub = existsSync(grub) && readFileSync(grub).includes('HTTP/1.1');
+  const hasGrub = await hasGrubWithHttp(bootDir);
   if (!hasGrub) console.warn("SKIPPED: no machine boots through GRUB: one with HTTP inside can't be had");
-  return { dnsmasq, qemu, ovmf, bootDir, hasGrub, guest: buildGuest({ guestKernel, busybox, ignition }) };
+  const guest = buildGuest({ guestKernel, busybox, ignition, curl });
+  return { dnsmasq, qemu, ovmf, bootDir, hasGrub, guest };
+}
+
+/** It is no default, so a start does not fetch it: this does, and replaces one that is too old. */
+async function hasGrubWithHttp(bootDir: string): Promise<boolean> {
+  const grub = join(bootDir, 'grubx64.efi');
+  const isThere = (): boolean => existsSync(grub) && readFileSync(grub).includes('HTTP/1.1');
+  if (!isThere() && process.env.RAILHEAD_NO_APT !== '1') {
+    const signal = AbortSignal.timeout(180_000);
+    await fillBootFolder({ bootDir, update: true, log: console.warn, signal }).catch(console.warn);
+  }
+  return isThere();
 }

@@ -3,15 +3,17 @@ import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
-import { createServer, type Server } from 'node:net';
+import { createServer, type ListenOptions, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'better-sqlite3';
 import { afterAll, beforeAll, test, vi } from 'vitest';
 import { idOf, shortId } from '../../server/boot/attempts.ts';
 import { INITRD, KERNEL } from '../../server/boot/images.ts';
 import type { Event } from '../../server/events/kinds.ts';
 import { Appliance, type Ended, NODE, type Site, Started, siteEnv } from './appliance.ts';
+import { startTamperingRelay, type Tamper } from './lab-relay.ts';
 import type { LabTools } from './lab-tools.ts';
 import { cardsOf, Machine, type MachineEnd, type MachineSpec } from './machine.ts';
 import { until } from './poll.ts';
@@ -25,6 +27,9 @@ const TAPS = Array.from({ length: 8 }, (_, index) => `tap${index}`);
 /** Each keeps a core busy. */
 const MACHINES_AT_ONCE = 2;
 const IMAGE = 'flatcar/stable/amd64-usr/4593.2.5';
+
+/** What an installer asks for; nothing here looks into it. */
+const INSTALLED = ['flatcar_production_image.bin.bz2', 'flatcar_production_image.bin.bz2.sig'];
 
 /** Everything in here is gone with the last process that lives in it: nothing to tidy up, however tests end. */
 const NETWORK = [
@@ -43,14 +48,18 @@ const NETWORK = [
   'exec cat',
 ].join('\n');
 
-/** Tests are outside of the lab's network; files are seen from both sides. */
+/**
+ * From one place to another, as Node spells them. Tests are outside of the lab's network; sockets that are files are
+ * seen from both sides.
+ */
 const RELAY = `
 const { createServer, connect } = require('node:net');
+const [from, to] = process.argv.slice(1).map(JSON.parse);
 createServer((near) => {
-  const far = connect(${HTTP_PORT}, '${SERVER}');
+  const far = connect(to);
   for (const socket of [near, far]) socket.on('error', () => { near.destroy(); far.destroy(); });
   near.pipe(far).pipe(near);
-}).listen(process.argv[1], () => console.log('ready'));
+}).listen(from, () => console.log('ready'));
 `;
 
 export interface LabOptions {
@@ -93,6 +102,7 @@ export class Lab {
   readonly #site: Site;
   readonly #started: ChildProcess[] = [];
   readonly #relay: string;
+  readonly #interposed: Server[] = [];
   #keeper!: ChildProcess;
   readonly #freeTaps = [...TAPS];
   readonly #waiting: (() => void)[] = [];
@@ -115,10 +125,6 @@ export class Lab {
     this.#options = options;
     this.#site = site;
     this.#relay = join(site.dir, 'relay.sock');
-  }
-
-  get httpsUrl(): string {
-    return `https://${SERVER}:${HTTPS_PORT}`;
   }
 
   /** Starts the server, again if it was killed. */
@@ -189,6 +195,40 @@ export class Lab {
     });
   }
 
+  /** Asks for a menu and the kernel in place of a machine, which then boots its guest at once (`kernelLine`). */
+  async openBoot(mac: string): Promise<{ token: string; kernelLine: string }> {
+    const menu = await this.get(`/boot.ipxe?mac=${mac}`);
+    const found = /^kernel http:\/\/[^/]+(\/boot\/([\w-]+)\/kernel) initrd=\S+ (.+) \|\|/m.exec(menu);
+    if (found === null) throw new Error(`no boot is offered to ${mac}:\n${menu}`);
+    const [, kernel = '', token = '', kernelLine = ''] = found;
+    await this.get(kernel);
+    return { token, kernelLine };
+  }
+
+  /** Puts somebody between machines and the server: a kernel line whose URLs lead through them. */
+  async interpose(kernelLine: string, tamper: Tamper): Promise<string> {
+    const port = HTTP_PORT + 1 + this.#interposed.length;
+    const socket = join(this.#site.dir, `interposed-${port}.sock`);
+    this.#interposed.push(await startTamperingRelay(socket, this.#relay, tamper));
+    await this.#startRelay({ host: SERVER, port }, { path: socket });
+    return kernelLine.replaceAll(`${SERVER}:${HTTP_PORT}/`, `${SERVER}:${port}/`);
+  }
+
+  /** Does something to the server's database, behind its back. */
+  database<T>(work: (db: Database.Database) => T): T {
+    const db = new Database(join(this.#site.data, 'railhead.db'));
+    try {
+      return work(db);
+    } finally {
+      db.close();
+    }
+  }
+
+  /** For a machine that keeps its disk. */
+  newDisk(): string {
+    return join(mkdtempSync(join(this.#site.dir, 'disk-')), 'disk.img');
+  }
+
   /** Runs a command on the server's machine. */
   cli(...args: string[]): Promise<Ended> {
     return new Started(args, { cwd: this.#site.dir, env: siteEnv(this.#site), through: this.#through }).ended;
@@ -200,6 +240,7 @@ export class Lab {
       child.kill('SIGKILL');
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
     }
+    for (const server of this.#interposed) server.close();
     this.#keeper?.stdin?.end();
     await rm(this.#site.dir, { recursive: true, force: true });
   }
@@ -212,13 +253,18 @@ export class Lab {
     await mkdir(this.#image('.'), { recursive: true });
     await copyFile(tools.guest.kernel, this.#image(KERNEL));
     await copyFile(initrd, this.#image(INITRD));
+    for (const file of INSTALLED) await writeFile(this.#image(file), file);
     await mkdir(this.#site.inventory);
     await writeFile(join(this.#site.inventory, 'lab.yaml'), `${POOLS}hosts:\n${hosts}`);
     await this.startServer();
 
-    const relay = this.#spawn([NODE, '-e', RELAY, this.#relay]);
-    await isReady(relay, 'the relay');
+    await this.#startRelay({ path: this.#relay }, { host: SERVER, port: HTTP_PORT });
     await this.#startDhcp();
+  }
+
+  async #startRelay(...places: [from: ListenOptions, to: ListenOptions]): Promise<void> {
+    const relay = this.#spawn([NODE, '-e', RELAY, ...places.map((place) => JSON.stringify(place))]);
+    await isReady(relay, 'the relay');
   }
 
   async #startDhcp(): Promise<void> {
@@ -326,19 +372,21 @@ export class Lab {
 }
 
 /** On a busy machine a virtual timer looks broken to the kernel, which then gives up: at once, not for ever. */
-const VIRTUAL = 'console=ttyS0, no_timer_check, panic=-1';
+const VIRTUAL = ['console=ttyS0', 'no_timer_check', 'panic=-1'];
+/** What an installed system is booted with. */
+export const FROM_DISK = VIRTUAL.join(' ');
 
 const POOLS = `
 profiles:
   - name: ram
     os: flatcar
     version: 4593.2.5
-    kernelArguments: [${VIRTUAL}]
+    kernelArguments: [${VIRTUAL.join(', ')}]
   - name: disk
     os: flatcar
     version: 4593.2.5
     install: disk
-    kernelArguments: [${VIRTUAL}, railhead.guest=install]
+    kernelArguments: [${VIRTUAL.join(', ')}]
 pools:
   - name: ram
     profile: ram
@@ -356,7 +404,11 @@ export const ALL_STAGES = [
   'initramfs',
   'ignition-done',
   'boot-complete',
+  'provisioned',
 ];
+
+/** The same for an installer. */
+export const INSTALLER_STAGES = [...ALL_STAGES.slice(0, ALL_STAGES.indexOf('boot-complete')), 'installed'];
 
 /** What it downloaded by TFTP to the end, in order. */
 export function filesOf({ events, addresses }: Boot): string[] {

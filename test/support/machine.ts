@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { LabTools } from './lab-tools.ts';
@@ -15,6 +15,14 @@ export interface MachineSpec {
   /** The firmware's own HTTP Boot in place of PXE. */
   httpBoot?: boolean;
   memoryMB?: number;
+  /** What its clock says when it is switched on: `2021-01-01`. */
+  date?: string;
+  /** A file that stays when it is switched off; made when it is not there. Only for BIOS. */
+  disk?: string;
+  /** Boots the guest at once, with this command line, in place of what its firmware would. Only for BIOS. */
+  kernelLine?: string;
+  /** What its guest is to do besides; see guest-init.sh. */
+  guest?: string;
   /** How long it may take, and be silent: boot loaders say nothing during a large download. */
   patienceSeconds?: number;
 }
@@ -106,7 +114,9 @@ export class Machine {
 }
 
 function qemuArguments(spec: MachineSpec, { tools, taps, dir }: MachinePlace, log: string): string[] {
-  const { firmware, mac, uuid, httpBoot = false, memoryMB = 1024 } = spec;
+  const { firmware, mac, uuid, httpBoot = false, memoryMB = 1024, date, kernelLine, guest } = spec;
+  const { kernel, initrd } = tools.guest;
+  const disk = firmware === 'uefi' ? efiDisk(tools, dir) : biosDisk(spec.disk ?? join(dir, 'disk.img'));
   const pflash = (file: string, readonly: boolean): string[] => [
     '-drive',
     `if=pflash,format=raw,file=${file}${readonly ? ',readonly=on' : ''}`,
@@ -118,6 +128,9 @@ function qemuArguments(spec: MachineSpec, { tools, taps, dir }: MachinePlace, lo
     ...['-M', 'q35,accel=tcg,graphics=off', '-m', String(memoryMB), '-no-reboot'],
     ...['-display', 'none', '-monitor', 'none', '-serial', `file:${log}`],
     ...(uuid === undefined ? [] : ['-uuid', uuid]),
+    ...(date === undefined ? [] : ['-rtc', `base=${date}`]),
+    ...(guest === undefined ? [] : ['-smbios', `type=3,asset=${guest}`]),
+    ...(kernelLine === undefined ? [] : ['-kernel', kernel, '-initrd', initrd, '-append', kernelLine]),
     // UEFI without a ROM on the card: the firmware's own PXE is meant, not iPXE.
     ...(firmware === 'uefi' ? [...pflash(tools.ovmf.path, true), ...pflash(variables, false)] : []),
     // What is tried in vain takes minutes.
@@ -130,10 +143,7 @@ function qemuArguments(spec: MachineSpec, { tools, taps, dir }: MachinePlace, lo
       '-device',
       `virtio-net-pci,netdev=n${index},mac=${card}${card === mac ? ',bootindex=1' : ''}${firmware === 'uefi' ? ',romfile=' : ''}`,
     ]),
-    ...[
-      '-drive',
-      `if=none,id=d0,format=raw,file=${firmware === 'uefi' ? efiDisk(tools, dir) : biosDisk(dir)}`,
-    ],
+    ...['-drive', `if=none,id=d0,format=raw,file=${disk}`],
     ...['-device', 'virtio-blk-pci,drive=d0,bootindex=2'],
     ...['-device', `isa-debug-exit,iobase=${DEBUG_EXIT_PORT},iosize=4`],
   ];
@@ -158,7 +168,8 @@ function efiDisk(tools: LabTools, dir: string): string {
 }
 
 /** A disk for BIOS whose boot sector writes a line to the serial port and ends the machine. */
-function biosDisk(dir: string): string {
+function biosDisk(file: string): string {
+  if (existsSync(file)) return file;
   // biome-ignore format: one instruction a line
   const code = [
     0xfa,                             //       cli
@@ -182,7 +193,6 @@ function biosDisk(dir: string): string {
   disk.set(code);
   disk.write(`\n${SAYS_DISK}\n\0`, code.length, 'latin1');
   disk.writeUInt16LE(0xaa55, 510);
-  const file = join(dir, 'disk.img');
   writeFileSync(file, disk);
   return file;
 }

@@ -1,4 +1,5 @@
 # shellcheck shell=sh
+# shellcheck disable=SC2154,SC2034 # steps set `lib`, and eval sets what it is told to
 # What the post-install steps share. A step sets `step` and sources this; your own may do so, too.
 set -eu
 umask 077
