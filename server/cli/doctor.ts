@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { examine, type Finding } from '../doctor/checks.ts';
+import { examine } from '../doctor/checks.ts';
+import type { Finding } from '../doctor/finding.ts';
 import { EXIT, RailheadError } from '../errors.ts';
 import type { Readiness } from '../readiness.ts';
 import { connect, type ServerFlags } from './client.ts';
@@ -22,6 +23,7 @@ export function registerDoctor(program: Command, io: CliIo): void {
         inventoryShownAs: shownAs(io, settings.inventory),
         nodeVersion: process.versions.node,
         nodeBinary: io.nodeBinary,
+        env: io.env,
         runningUrl: running?.url,
       });
       for (const { part, message } of running?.readiness.reasons ?? []) {

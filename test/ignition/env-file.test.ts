@@ -42,10 +42,10 @@ it('whatever a value is, a shell reads it back and runs nothing', async () => {
     '%s',
   ];
   const text = fc.oneof(
-    fc.string({ unit: 'binary' }),
+    fc.array(fc.integer({ min: 1, max: 0xd7ff })).map((points) => String.fromCodePoint(...points)),
     fc.array(fc.constantFrom(...odd)).map((parts) => parts.join('')),
   );
   const seed = Number(process.env.RAILHEAD_SEED ?? Date.now() % 2 ** 31);
-  const values = fc.sample(text, { seed, numRuns: 500 }).map((value) => value.replaceAll('\0', ''));
+  const values = fc.sample(text, { seed, numRuns: 500 });
   expect({ seed, values: readByShell(dir, values) }).toEqual({ seed, values });
 });

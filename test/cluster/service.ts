@@ -1,0 +1,128 @@
+import { onTestFinished } from 'vitest';
+import { Vault } from '../../server/access/vault.ts';
+import type { ApiNode, ClusterApi, NodeChange } from '../../server/cluster/kubernetes-api.ts';
+import { ClusterService } from '../../server/cluster/service.ts';
+import type { Event } from '../../server/events/kinds.ts';
+import { EventLog } from '../../server/events/log.ts';
+import type { Inventory } from '../../server/inventory/model.ts';
+import type { Store } from '../../server/store/store.ts';
+import { TemplateFolders, templateFolders } from '../../server/templating/template-folders.ts';
+import { ROOT } from '../support/appliance.ts';
+import { indexOf } from './inventory.ts';
+
+/** An API that says what it is told to. */
+export class FakeApi implements ClusterApi {
+  nodes: ApiNode[] = [];
+  tokens = new Map<string, string>();
+  isBound = true;
+  /** What every call ends with. */
+  fault: unknown;
+  lists = 0;
+  onChange: ((change: NodeChange) => void) | undefined;
+  #end: (() => void) | undefined;
+
+  async listNodes() {
+    this.lists++;
+    this.#check();
+    return { nodes: this.nodes, resourceVersion: '1' };
+  }
+
+  watchNodes(_version: string, onChange: (change: NodeChange) => void, signal: AbortSignal): Promise<void> {
+    this.onChange = onChange;
+    return new Promise((resolve) => {
+      this.#end = resolve;
+      signal.addEventListener('abort', () => resolve());
+    });
+  }
+
+  /** Ends the watch, as a server does that goes away. */
+  endWatch(): void {
+    this.#end?.();
+  }
+
+  async createToken(secret: { stringData: { 'token-id': string; description: string } }) {
+    this.#check();
+    const id = secret.stringData['token-id'];
+    if (this.tokens.has(id)) throw Object.assign(new Error('exists'), { code: 409 });
+    this.tokens.set(id, secret.stringData.description);
+  }
+
+  async deleteToken(id: string) {
+    this.#check();
+    this.tokens.delete(id);
+  }
+
+  async hasAdminsBinding() {
+    this.#check();
+    return this.isBound;
+  }
+
+  #check(): void {
+    if (this.fault !== undefined) throw this.fault;
+  }
+}
+
+export function nodeNamed(name: string, ready: 'True' | 'False', more: Partial<ApiNode> = {}): ApiNode {
+  return {
+    name,
+    createdAt: Date.now() + 1000,
+    kubeletVersion: 'v1.36.4',
+    isControlPlane: false,
+    ready: {
+      status: ready,
+      reason: ready === 'True' ? 'KubeletReady' : 'KubeletNotReady',
+      message: ready === 'True' ? '' : 'container runtime network not ready: cni plugin not initialized',
+      heartbeatAt: Date.now() + 1000,
+    },
+    ...more,
+  };
+}
+
+export interface TestClusters {
+  service: ClusterService;
+  events: EventLog;
+  api: FakeApi;
+  heard: Event[];
+  /** Kubeconfigs that the API was opened with. */
+  opened: string[];
+}
+
+/** The real service on a store of its own, with an API that is a stand-in unless told otherwise. */
+export function clustersOn(
+  store: Store,
+  inventory: Inventory,
+  options: { now?: () => number; realApi?: boolean; key?: Buffer } = {},
+): TestClusters {
+  const now = options.now ?? Date.now;
+  const events = new EventLog({ store, now, keepCount: 100_000, keepDays: 1 });
+  const heard: Event[] = [];
+  events.subscribe((event) => void heard.push(event));
+  const api = new FakeApi();
+  const opened: string[] = [];
+  const index = indexOf(inventory);
+  const service = new ClusterService({
+    store,
+    events,
+    now,
+    vault: new Vault(options.key ?? Buffer.alloc(32, 3)),
+    inventory: () => index,
+    templates: new TemplateFolders({ now: Date.now, folders: templateFolders(`${ROOT}/templates`) }),
+    readSecret: () => 'found-secret',
+    isNews: () => true,
+    onFault: (error) => console.error(error),
+    pace: { lookMs: 20, firstPauseMs: 5, longestPauseMs: 40, restMs: 5 },
+    ...(options.realApi
+      ? {}
+      : {
+          openApi: async (kubeconfig: string) => {
+            opened.push(kubeconfig);
+            return api;
+          },
+        }),
+  });
+  onTestFinished(async () => {
+    await service.stop();
+    await events.stop();
+  });
+  return { service, events, api, heard, opened };
+}
