@@ -1,4 +1,4 @@
-import { type AdmitPolicy, type Asker, admit } from '../boot/admit.ts';
+import { type AdmitPolicy, type Asker, admit, expiry } from '../boot/admit.ts';
 import { shortId } from '../boot/attempts.ts';
 import { RailheadError } from '../errors.ts';
 import type { NewEvent } from '../events/kinds.ts';
@@ -53,6 +53,16 @@ export class Gate {
     if (verdict === 'wait' || kind === 'first-boot') {
       throw new RailheadError('RH_HOST_HELD', `Not now: ${why}.`);
     }
+    throw new RailheadError('RH_TOKEN_REFUSED', `Refused: ${why}.`);
+  }
+
+  /** Throws when the token has expired, for what needs nothing else. */
+  assertFresh({ kind, host, attempt }: Credential, address: string, what: string): void {
+    const { policy, now } = this.#options;
+    const why = kind === 'attempt' ? expiry(attempt.stageAt, policy, now()) : undefined;
+    if (why === undefined) return;
+    const about = { host: host.name, attempt: shortId(attempt.id) };
+    this.#tell({ kind: 'boot.token-refused', ...about, data: { what, reason: why, address } });
     throw new RailheadError('RH_TOKEN_REFUSED', `Refused: ${why}.`);
   }
 

@@ -36,6 +36,17 @@ export type Admission =
   | { verdict: 'wait'; why: string }
   | { verdict: 'refused'; why: string };
 
+/** Why a token is good for nothing any more: an old one must not come back to life by being used. */
+export function expiry(
+  lastProgress: number | undefined,
+  { expiryMs }: Pick<AdmitPolicy, 'expiryMs'>,
+  now: number,
+): string | undefined {
+  if (lastProgress === undefined || now - lastProgress <= expiryMs) return undefined;
+  const minutes = Math.round((now - lastProgress) / 60_000);
+  return `the token has expired: nothing was heard for ${minutes} minutes`;
+}
+
 /**
  * Whether the holder of a host's token gets what only that host may have. Tokens cross the network in clear, so the
  * token alone is not enough where more can be seen. Pure.
@@ -43,10 +54,8 @@ export type Admission =
 export function admit(input: AdmitInput): Admission {
   const { host, hold, asker, lastProgress, openedFrom, policy, now } = input;
   if (hold !== undefined) return { verdict: 'wait', why: `${host.name} is held: ${hold}` };
-  if (lastProgress !== undefined && now - lastProgress > policy.expiryMs) {
-    const minutes = Math.round((now - lastProgress) / 60_000);
-    return { verdict: 'refused', why: `the token has expired: nothing was heard for ${minutes} minutes` };
-  }
+  const expired = expiry(lastProgress, policy, now);
+  if (expired !== undefined) return { verdict: 'refused', why: expired };
   if (policy.checkMac && asker.isAttached && host.macs.length > 0) {
     // It has just spoken to us, so the kernel knows its card: if not, it has only forgotten it for a moment.
     if (asker.mac === undefined) return { verdict: 'wait', why: `the card of ${asker.address} is not known` };

@@ -13,6 +13,11 @@ interface StageFacts {
   deadline: number;
   /** The attempt has reached what it was made for. */
   success?: true;
+  /**
+   * Who is believed, for what a host reports: everybody with the token of its boot, which crosses the network in clear;
+   * only over TLS and from one of its cards (`tls`); only the machine that has registered (`agent`).
+   */
+  proof?: 'tls' | 'agent';
   /** The host works: from now on it is never given up because of a bad network. */
   works?: true;
 }
@@ -53,6 +58,7 @@ export const STAGES = {
     next: 'its first boot from disk',
     deadline: 900,
     success: true,
+    proof: 'tls',
   },
   'boot-complete': {
     ...reporting,
@@ -67,6 +73,7 @@ export const STAGES = {
     next: 'it to be provisioned',
     deadline: 1800,
     success: true,
+    proof: 'agent',
   },
   provisioned: {
     ...reporting,
@@ -74,6 +81,7 @@ export const STAGES = {
     next: 'it to join its cluster',
     deadline: 1800,
     success: true,
+    proof: 'agent',
     works: true,
   },
   'kubeadm-done': {
@@ -82,6 +90,7 @@ export const STAGES = {
     next: 'its node to be ready',
     deadline: 1800,
     success: true,
+    proof: 'agent',
     works: true,
   },
   failed: { ...reporting, state: 'failed', next: 'a person', deadline: 0 },

@@ -11,22 +11,18 @@ import { defaultInterface, localAddresses } from '../net/interfaces.ts';
 import type { Settings } from '../settings.ts';
 import { openExistingStore } from '../store/store.ts';
 import { bindTftpPort } from '../tftp/port.ts';
+import type { Finding } from './finding.ts';
 import { getLoaders, loadersFor } from './loaders.ts';
 import { missingImages, missingLoaders } from './missing.ts';
-
-export interface Finding {
-  name: string;
-  status: 'ok' | 'warn' | 'fail';
-  message: string;
-  /** What to do about it. */
-  fix?: string;
-}
+import { examinePostInstall } from './post-install.ts';
 
 export interface DoctorInput {
   settings: Settings;
   inventoryShownAs: string;
   nodeVersion: string;
   nodeBinary: string;
+  /** Of this process. */
+  env: Readonly<Record<string, string | undefined>>;
   /** The server that runs on the data folder, if one answers. */
   runningUrl: string | undefined;
 }
@@ -43,6 +39,7 @@ export async function examine(input: DoctorInput): Promise<Finding[]> {
     ...inventoryFindings,
     ...network(settings, inventory),
     ...(await missing(settings, inventory)),
+    ...(inventory === undefined ? [] : await examinePostInstall(settings, inventory, input.env)),
   ];
 }
 

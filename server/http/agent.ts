@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { bearerOf, type Credential } from '../agent/credentials.ts';
-import { REPORTED_STAGES, type Stage } from '../boot/stages.ts';
+import { factsOf, REPORTED_STAGES, type Stage } from '../boot/stages.ts';
 import { RailheadError } from '../errors.ts';
 import { pointerConfig } from '../ignition/pointer.ts';
 import { MACHINE } from './access.ts';
@@ -36,9 +36,12 @@ export const agentRoutes =
   async (app) => {
     app.post('/agent/v1/stage', { config: MACHINE, schema: { body: StageReport } }, async (request) => {
       const kinds: Credential['kind'][] = secure ? ['agent', 'attempt', 'first-boot'] : ['attempt'];
-      const { attempt, host } = await credentialOf(context, request, kinds);
-      const { stage, message } = request.body;
-      await context.boot.reach(attempt.id, host, stage as Stage, { message });
+      const credential = await credentialOf(context, request, kinds);
+      const { attempt, host } = credential;
+      const { message } = request.body;
+      const stage = request.body.stage as Stage;
+      await assertProven(context, credential, stage, { secure, address: addressOf(request) });
+      await context.boot.reach(attempt.id, host, stage, { message });
       return { ok: true };
     });
   };
@@ -82,6 +85,22 @@ export const secureAgentRoutes =
   };
 
 /** Whose token the request shows; throws when it is none of these kinds. */
+export /** What ends a token, or what a boot was made for, is not believed of everybody who has heard the token. */
+async function assertProven(
+  { agents: { gate } }: HttpContext,
+  credential: Credential,
+  stage: Stage,
+  { secure, address }: { secure: boolean; address: string },
+): Promise<void> {
+  const { proof } = factsOf(stage);
+  const what = `report of ${stage}`;
+  gate.assertFresh(credential, address, what);
+  if (proof === undefined || credential.kind === 'agent') return;
+  if (proof === 'tls' && secure) return gate.pass(credential, address, what);
+  const how = proof === 'tls' ? 'over HTTPS' : 'with the token that the host got when it registered';
+  throw new RailheadError('RH_TOKEN_REFUSED', `The stage ${stage} has to be reported ${how}.`);
+}
+
 export async function credentialOf(
   context: HttpContext,
   request: FastifyRequest,

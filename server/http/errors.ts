@@ -31,9 +31,14 @@ const HEADERS = { 'content-type': 'application/json; charset=utf-8', [API_HEADER
 export function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const mapped = fromFastify(error) ?? { error: toRailheadError(error), status: undefined };
   const status = mapped.status ?? mapped.error.status;
-  if (status >= 500) request.log.error({ err: error, url: request.url }, mapped.error.message);
+  if (status >= 500) request.log.error({ err: error, url: withoutToken(request.url) }, mapped.error.message);
   if (status === 401) reply.header('www-authenticate', 'Bearer');
   return reply.status(status).header(API_HEADER, API_VERSION).send(mapped.error.toBody());
+}
+
+/** Logs live longer than boots. */
+function withoutToken(url: string): string {
+  return url.replace(/^\/boot\/[\w-]{22}/, '/boot/…');
 }
 
 /** What Fastify and Node themselves refuse (a bad body, too much of it, half of it) keeps its status. */

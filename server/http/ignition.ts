@@ -40,6 +40,7 @@ export const pointerRoute =
           );
         }
         const { attempt, host } = found;
+        context.agents.gate.assertFresh({ kind: 'attempt', token, ...found }, addressOf(request), 'pointer');
         // Ignition gives this URL two minutes in all: what takes longer is waited for at the other one.
         const hash = await context.delivery.freeze(requestOf(attempt, host, token));
         await context.boot.reach(attempt.id, host, 'pointer-sent');

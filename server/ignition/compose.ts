@@ -1,4 +1,4 @@
-import { hasErrors, isError, type Problem, sortProblems } from '../document/problem.ts';
+import { formatProblem, hasErrors, isError, type Problem, sortProblems } from '../document/problem.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { renderYaml } from '../templating/render-yaml.ts';
 import type { TemplateSet } from '../templating/template-set.ts';
@@ -9,6 +9,7 @@ import type { ButaneLayer } from './butane-text.ts';
 import type { Purpose } from './delivery.ts';
 import { mergeIgnition } from './merge.ts';
 import type { IgnitionConfig } from './spec/schema.ts';
+import { unitValueFaults } from './unit-values.ts';
 import { validateIgnition } from './validate.ts';
 
 export type Composed =
@@ -59,14 +60,13 @@ export function composeConfig(
     }
     const { document } = rendered;
     const transpiled = transpileButane(document, { files, dataUrls, validate: false });
-    problems.push(...transpiled.problems);
+    problems.push(...transpiled.problems, ...unitValueFaults(document));
     done.push({ template, document });
     if (transpiled.config === undefined) continue;
     config = config === undefined ? transpiled.config : mergeIgnition(config, transpiled.config);
   }
   if (config === undefined || hasErrors(problems)) {
-    const unrendered = problems.filter(({ file }) => !done.some(({ document }) => document.file === file));
-    return { problems: sortProblems([...unrendered, ...faultsOf(done, { files, dataUrls })]) };
+    return { problems: sortProblems(unique([...problems, ...faultsOf(done, { files, dataUrls })])) };
   }
   const faults = judge(config, done, { files, dataUrls });
   return faults.length > 0
@@ -110,4 +110,8 @@ function faultsOf(
   options: { files: FilesReader; dataUrls: DataUrlCache },
 ): Problem[] {
   return layers.flatMap(({ document }) => transpileButane(document, options).problems).filter(isError);
+}
+
+function unique(problems: readonly Problem[]): Problem[] {
+  return [...new Map(problems.map((problem) => [formatProblem(problem), problem])).values()];
 }

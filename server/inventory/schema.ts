@@ -114,6 +114,10 @@ const Ip = checked(
       : '',
 );
 
+const Domain = Type.String({
+  pattern: '^~?([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\\.?)+$|^~\\.$',
+  expected: 'a domain such as lab.example',
+});
 const Network = Type.Object(
   {
     prefixLength: Type.Optional(
@@ -125,7 +129,7 @@ const Network = Type.Object(
     ),
     gateway: Type.Optional(Ip),
     dns: Type.Optional(Type.Array(Ip, { description: 'Name servers.' })),
-    domains: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { description: 'Search domains.' })),
+    domains: Type.Optional(Type.Array(Domain, { description: 'Search domains.' })),
   },
   {
     ...closed,

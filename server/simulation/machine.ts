@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { factsOf } from '../boot/stages.ts';
 import { findMenu } from './firmware.ts';
 import type { Install, SimulatedHost } from './hosts.ts';
 import { configUrlOf, MenuFault, type MenuOrder, type ReadMenu, tokenOf } from './menu.ts';
@@ -66,8 +67,8 @@ class Machine {
   readonly #options: MachineOptions;
   readonly #network: Network;
   readonly #pace: Pace;
-  /** The boot that installed it: what it reports from its disk belongs to that. */
-  #installedBy: Boot | undefined;
+  /** What its installer wrote to its disk: where the system there gets its configuration. */
+  #stub: string | undefined;
 
   constructor(options: MachineOptions) {
     const { loss, random, speed, signal, tftp, localAddress, witness } = options;
@@ -116,10 +117,9 @@ class Machine {
         throw new Fault('a script leads nowhere');
       case 'boot': {
         const boot = await this.#load(order);
-        await this.#ignite(boot.configUrl);
+        boot.secure = await this.#ignite(boot.configUrl);
         const last = await this.#report(boot, stagesFor(install).first);
         if (install === 'ram') return { result: 'reached', stage: last };
-        this.#installedBy = boot;
         return undefined;
       }
     }
@@ -137,7 +137,7 @@ class Machine {
     });
   }
 
-  async #load(order: Extract<MenuOrder, { do: 'boot' }>): Promise<Boot> {
+  async #load(order: Extract<MenuOrder, { do: 'boot' }>): Promise<Boot & { configUrl: string }> {
     const { witness } = this.#options;
     const configUrl = configUrlOf(order.arguments);
     const token = configUrl === undefined ? undefined : tokenOf(configUrl);
@@ -146,7 +146,8 @@ class Machine {
     await this.#loadFile(order.kernelUrl);
     witness.phase('initrd-sent');
     for (const url of order.initrdUrls) await this.#loadFile(url);
-    return { configUrl, token, id: randomUUID(), reports: 0 };
+    const plain = { origin: new URL(configUrl).origin, headers: { authorization: `Bearer ${token}` } };
+    return { configUrl, plain, id: randomUUID(), reports: 0 };
   }
 
   /** pxelinux tries its label again and again; iPXE's script reboots. */
@@ -163,11 +164,15 @@ class Machine {
     });
   }
 
-  /** As Ignition does: the pointer, then what it points to. */
-  async #ignite(url: string): Promise<void> {
+  /** As Ignition does: the pointer, then what it points to. Returns where that was. */
+  async #ignite(url: string): Promise<Secure> {
     this.#options.witness.phase('pointer-sent');
-    const pointer = readPointer((await this.#fetch(url)).toString('utf8'));
-    if (pointer === undefined) return;
+    return this.#follow((await this.#fetch(url)).toString('utf8'));
+  }
+
+  async #follow(text: string): Promise<Secure> {
+    const pointer = readPointer(text);
+    if (pointer === undefined) throw new Fault('its configuration points to nothing');
     this.#options.witness.phase('config-sent');
     const { authorities, headers, hash } = pointer;
     const config = await this.#fetch(pointer.url, { authorities, headers });
@@ -175,6 +180,7 @@ class Machine {
       throw new Fault("the hash of the Ignition config is not the pointer's");
     }
     readPointer(config.toString('utf8'));
+    return { origin: new URL(pointer.url).origin, authorities, headers };
   }
 
   #fetch(url: string, request: HttpRequest = {}): Promise<Buffer> {
@@ -182,32 +188,54 @@ class Machine {
   }
 
   async #bootFromDisk(): Promise<Outcome> {
-    const boot = this.#installedBy;
-    if (boot === undefined) return { result: 'local' };
-    const last = await this.#report(boot, stagesFor('disk').fromDisk);
+    if (this.#stub === undefined) return { result: 'local' };
+    const secure = await this.#follow(this.#stub);
+    const last = await this.#report({ secure, id: randomUUID(), reports: 0 }, stagesFor('disk').fromDisk);
     return { result: 'reached', stage: last };
   }
 
   /** Phones home. Returns the last stage. */
   async #report(boot: Boot, stages: readonly ReportedStage[]): Promise<string> {
     const { witness } = this.#options;
-    const url = `${new URL(boot.configUrl).origin}/agent/v1/stage`;
-    const headers = { authorization: `Bearer ${boot.token}` };
     let last = '';
     for (const { stage, seconds } of stages) {
       await this.#pace.pause(seconds);
+      if (stage === 'installed') this.#stub = await this.#tell(boot, 'first-boot');
       const body = JSON.stringify({
         stage,
         bootId: boot.id,
         seq: boot.reports++,
         at: new Date().toISOString(),
       });
-      const post = () => this.#network.httpText(url, { method: 'POST', headers, body });
-      await this.#persist('phoning home', post, AGENT_RETRY_SECONDS);
+      const { proof } = factsOf(stage);
+      if (proof === 'agent') boot.own ??= await this.#register(boot);
+      await this.#tell(boot, 'stage', body, proof);
       witness.phase(stage);
       last = stage;
     }
     return last;
+  }
+
+  /** Exchanges the token of this boot for one of its own. */
+  async #register(boot: Boot): Promise<string> {
+    const answer = await this.#tell(boot, 'register', JSON.stringify({ nonce: boot.id, bootId: boot.id }));
+    return (JSON.parse(answer) as { token: string }).token;
+  }
+
+  /** Early stages go over plain HTTP, as an initrd without our CA would send them. */
+  async #tell(boot: Boot, path: string, body?: string, proof?: 'tls' | 'agent'): Promise<string> {
+    const { plain, secure, own } = boot;
+    if (secure === undefined) throw new Fault('it has no configuration to report with');
+    const isPlain = path === 'stage' && proof === undefined && plain !== undefined;
+    const { origin, headers } = isPlain ? plain : secure;
+    const request: HttpRequest = {
+      method: 'POST',
+      headers: own === undefined || isPlain ? headers : { authorization: `Bearer ${own}` },
+      ...(body === undefined ? {} : { body }),
+      ...(isPlain ? {} : { authorities: secure.authorities }),
+    };
+    const post = () => this.#network.httpText(`${origin}/agent/v1/${path}`, request);
+    return (await this.#persist('phoning home', post, AGENT_RETRY_SECONDS)).toString('utf8');
   }
 
   #persist<T>(what: string, attempt: () => Promise<T>, seconds: number): Promise<T> {
@@ -216,9 +244,19 @@ class Machine {
   }
 }
 
+/** Where a configuration came from, and what was shown for it. */
+interface Secure {
+  origin: string;
+  authorities: string[];
+  headers: Record<string, string>;
+}
+
 interface Boot {
-  configUrl: string;
-  token: string;
+  /** Of a boot from the network: its token is good over plain HTTP, too. */
+  plain?: Pick<Secure, 'origin' | 'headers'>;
+  secure?: Secure;
+  /** The machine's own token. */
+  own?: string;
   id: string;
   reports: number;
 }

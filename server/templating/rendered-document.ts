@@ -42,6 +42,13 @@ export class RenderedDocument extends YamlDocument {
     return text === undefined || this.#skeleton.isMarked(text) ? undefined : text;
   }
 
+  /** The values that were put into a text among other text; none when one value is all of it. */
+  valuesWithin(path: Path): readonly unknown[] {
+    const parts = this.#skeleton.partsAt(this.#raw(path));
+    if (parts === undefined || (parts.length === 3 && parts[0] === '' && parts[2] === '')) return [];
+    return parts.flatMap((part) => (typeof part === 'number' ? [this.#values[part]] : []));
+  }
+
   #raw(path: Path): Path {
     return this.#skeleton.rawPath(path, this.#values);
   }

@@ -2,7 +2,7 @@ import { isRecord } from '../document/shape.ts';
 import { parseYaml, type YamlDocument } from '../document/yaml.ts';
 import { lineStarts } from '../document/yaml-places.ts';
 import { type Fill, fillOf, joined } from './fill.ts';
-import { newMark, partsOf, unmask, withPlaceholders } from './placeholder.ts';
+import { newMark, type Parts, partsOf, unmask, withPlaceholders } from './placeholder.ts';
 
 /** Why the text of a template is no YAML, with the offset of the fault in `text`. */
 export interface SkeletonFault {
@@ -57,6 +57,13 @@ export class Skeleton {
       node = (node as Record<string | number, unknown> | undefined)?.[key];
     }
     return raw;
+  }
+
+  /** Text and indexes of values that a scalar is made of; `undefined` where no value is in it. `path` is a raw one. */
+  partsAt(path: readonly (string | number)[]): Parts | undefined {
+    let node = this.document.value;
+    for (const step of path) node = (node as Record<string | number, unknown> | undefined)?.[step];
+    return typeof node === 'string' ? partsOf(node, this.#mark) : undefined;
   }
 
   /** Whether text from `document` has a placeholder in it. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import { idOf } from '../../server/boot/attempts.ts';
+import { AGENT_ALIVE_MS } from '../../server/boot/decide.ts';
 import type { Event } from '../../server/events/kinds.ts';
 import { edit, ROOT } from '../support/appliance.ts';
 import {
@@ -224,15 +225,16 @@ function expectProvisioned(boot: Boot, host: string): void {
   ]);
 }
 
-/** In place of the host's agent, as if it still ran: until another machine with its MAC is told to wait. */
+/** In place of the host's agent, as if it ran until another machine with its MAC is told to wait, and no longer. */
 async function speakUntilWaiting(lab: Lab, host: string): Promise<void> {
-  const speak = 'update agents set last_seen = ? where host = ? and revoked_at is null';
+  const heard = 'update agents set last_seen = ? where host = ? and revoked_at is null';
   const isToldToWait = async (): Promise<boolean> => {
-    lab.database((db) => db.prepare(speak).run(Date.now(), host));
+    lab.database((db) => db.prepare(heard).run(Date.now(), host));
     await sleep(500);
     return (await lab.events()).some((event) => event.kind === 'boot.waiting' && event.host === host);
   };
   await until(`${host} is told to wait`, isToldToWait, 90_000);
+  lab.database((db) => db.prepare(heard).run(Date.now() - AGENT_ALIVE_MS, host));
 }
 
 /** Of all machines that were on, or of this host. */

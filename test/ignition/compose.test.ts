@@ -109,3 +109,21 @@ it('a link in one layer takes the place of a file in one before', () => {
   });
   expect(composed).toMatchObject({ config: { storage: { links: [{ path: '/etc/thing' }] } } });
 });
+
+it.each(['a\nExecStart=/bin/evil', 'a\u2028b', 'tab\there'])(
+  'a value in the text of a unit can not bring a line of its own: %j',
+  (name) => {
+    const unit = (contents: string) => `variant: flatcar
+version: 1.0.0
+systemd:
+  units:
+    - name: a.service
+      contents: ${contents}
+`;
+    const text = unit('"[Unit]\\nDescription={{name}}\\n[Service]\\nExecStart=/bin/true\\n"');
+    const within = compose({ 'a.bu': text }, { values: { name } });
+    expect(faultsOf(within)).toEqual([
+      expect.stringMatching(/^a\.bu:6:\d+: error: a value in this unit has a line break/),
+    ]);
+  },
+);

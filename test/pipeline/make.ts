@@ -36,7 +36,7 @@ export const CONTROL_PLANE = 'hosts: [{name: n1, pool: control, macs: ["52:54:00
 export const WITH_WORKER = `hosts: [{name: n1, pool: control, macs: ["52:54:00:12:34:01"]}, {name: n2, pool: workers, macs: ["52:54:00:12:34:02"]}]`;
 
 const NO_CLUSTERS: OwnClusters = {
-  statusOf: () => ({ state: 'not-begun' }),
+  statusOf: () => ({ state: 'not-begun', reason: '' }),
   applianceKubeconfig: async () => '',
   authorityOf: async () => undefined,
 };

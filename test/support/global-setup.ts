@@ -1,4 +1,5 @@
 import type { TestProject } from 'vitest/node';
+import { buildInBackground } from '../../scripts/lib/kubernetes-binaries.mjs';
 import { ensureParts } from '../../scripts/lib/parts.mjs';
 import { startPostgres, type TestPostgres } from './postgres.ts';
 
@@ -25,6 +26,8 @@ export async function teardown(): Promise<void> {
 
 async function start(): Promise<TestPostgres | undefined> {
   if (process.env.RAILHEAD_TEST_PARTS === 'none') return undefined;
+  // Takes a quarter of an hour the first time: tests that need it come late, or go without.
+  buildInBackground();
   const parts = await ensureParts(['postgres']);
   return parts.postgres === undefined ? undefined : startPostgres({ postgres: parts.postgres });
 }

@@ -1,4 +1,5 @@
 import { request } from 'node:https';
+import type { KubeadmFiles } from '../../server/cluster/kubeadm-files.ts';
 import { ControlPlane, ensureControlPlane, freePort, machineAddress } from './control-plane.ts';
 import { readKubeconfigCredentials } from './kubeconfig-credentials.ts';
 import { ensureKubernetesTools, type KubernetesTools } from './kubectl.ts';
@@ -30,13 +31,19 @@ export class StandInCluster {
     this.plane = plane;
   }
 
-  /** `undefined` after a line that says what is missing. */
-  static async start(name: string): Promise<StandInCluster | undefined> {
+  /** `filesAt`: what kubeadm is given, for an API at this port. `undefined` after a line that says what is missing. */
+  static async start(
+    name: string,
+    filesAt: (port: number) => KubeadmFiles | Promise<KubeadmFiles> = (port) => ({
+      config: configOf(name, port),
+      files: [],
+    }),
+  ): Promise<StandInCluster | undefined> {
     const tools = await ensureKubernetesTools();
     const programs = await ensureControlPlane();
     if (tools === undefined || programs === undefined) return undefined;
     const port = await freePort();
-    const plane = await ControlPlane.start(programs, { config: configOf(name, port), files: [] }, { port });
+    const plane = await ControlPlane.start(programs, await filesAt(port), { port });
     const cluster = new StandInCluster(tools, plane);
     await until('there is a namespace kube-system', () => cluster.get('/api/v1/namespaces/kube-system'));
     cluster.#loop = cluster.#play();
