@@ -84,8 +84,7 @@ export const secureAgentRoutes =
     });
   };
 
-/** Whose token the request shows; throws when it is none of these kinds. */
-export /** What ends a token, or what a boot was made for, is not believed of everybody who has heard the token. */
+/** What ends a token, or what a boot was made for, is not believed of everybody who has heard the token. */
 async function assertProven(
   { agents: { gate } }: HttpContext,
   credential: Credential,
@@ -101,6 +100,7 @@ async function assertProven(
   throw new RailheadError('RH_TOKEN_REFUSED', `The stage ${stage} has to be reported ${how}.`);
 }
 
+/** Whose token the request shows; throws when it is none of these kinds. */
 export async function credentialOf(
   context: HttpContext,
   request: FastifyRequest,

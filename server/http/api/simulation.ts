@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { MAX_SIMULATED_HOSTS } from '../../simulation/hosts.ts';
 import { SimulationSetUp } from '../../simulation/set-up.ts';
+import { revokeAgents } from '../../store/agents.ts';
 import { ADMIN } from '../access.ts';
 import type { HttpContext } from '../context.ts';
 
@@ -27,7 +28,13 @@ export const simulationApi =
     });
     app.post('/api/v1/simulation', { config: ADMIN, schema: { body: SimulationOrder } }, async (request) => {
       const { hosts, install = 'ram', kernelBytes = 4 * MiB, initrdBytes = 16 * MiB } = request.body;
-      return setUp.put({ hosts, install, kernelBytes, initrdBytes });
+      const done = await setUp.put({ hosts, install, kernelBytes, initrdBytes });
+      // They are switched on anew: those of the last run are gone, and nobody has to wait until that shows.
+      await context.events.transact(async (db) => {
+        for (const { name } of done.hosts) await revokeAgents(db, name, Date.now());
+        return [];
+      });
+      return done;
     });
     app.delete('/api/v1/simulation', { config: ADMIN }, async () => setUp.remove());
   };
