@@ -127,7 +127,10 @@ async function start(options: AppOptions, onUndo: (undo: () => unknown) => void)
   await lastEvents.start(store.db, events);
 
   const authority = await ensureAuthority(data.keys, new Date());
-  const vault = await ensureVault(data.keys);
+  const vault = await ensureVault(data.keys, {
+    file: settings.vaultKeyFile,
+    command: settings.vaultKeyCommand,
+  });
 
   const inventory = new InventoryKeeper({
     store,

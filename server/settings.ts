@@ -153,6 +153,21 @@ export const SettingsSchema = Type.Object(
       expected: 'the fingerprint of a primary key, in hex',
       description: 'The one key that Flatcar images may be signed with, or by its subkeys',
     }),
+    vaultKeyFile: Type.Optional(
+      Type.String({
+        minLength: 1,
+        argument: 'FILE',
+        path: true,
+        description: 'File with the key (32 bytes, base64) that secrets in the database are sealed with',
+      }),
+    ),
+    vaultKeyCommand: Type.Optional(
+      Type.String({
+        minLength: 1,
+        argument: 'COMMAND',
+        description: 'Shell command that prints that key, such as one that asks a KMS; wins over the file',
+      }),
+    ),
     httpProxy: proxy('HTTP_PROXY', 'Proxy for fetching from http:// addresses'),
     httpsProxy: proxy('HTTPS_PROXY', 'Proxy for fetching from https:// addresses'),
     noProxy: Type.Optional(

@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process';
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { promisify } from 'node:util';
 import { RailheadError } from '../errors.ts';
 import { readIfThere, writeSecretFile } from '../secret-file.ts';
 import { vaultKeyFile } from './key-files.ts';
@@ -7,6 +9,7 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const FORMAT = 1;
+const COMMAND_MS = 30_000;
 
 /**
  * Keeps secrets in the database unreadable without the keys folder, and makes tokens that need not be kept at all:
@@ -66,14 +69,48 @@ export class Vault {
   }
 }
 
-/** The vault of the keys folder; its key is made at the first start. */
-export async function ensureVault(keysDir: string): Promise<Vault> {
+/** Where the key is, when it is not in the keys folder. */
+export interface VaultKeySource {
+  /** A file, such as one on a volume that only this machine can mount. */
+  file?: string | undefined;
+  /** A shell command that prints it, such as one that asks a KMS. */
+  command?: string | undefined;
+}
+
+/** The vault of the keys folder; its key is made at the first start. One from elsewhere has to be there. */
+export async function ensureVault(keysDir: string, source: VaultKeySource = {}): Promise<Vault> {
+  if (source.command !== undefined) {
+    return new Vault(parseKey(await keyOfCommand(source.command), 'What the vault key command prints'));
+  }
+  if (source.file !== undefined) return new Vault(await keyOfFile(source.file));
   const file = vaultKeyFile(keysDir);
   const found = await readIfThere(file);
   if (found !== undefined) return new Vault(parseKey(found, file));
   const key = randomBytes(KEY_BYTES);
   await writeSecretFile(file, `${key.toString('base64')}\n`);
   return new Vault(key);
+}
+
+async function keyOfFile(file: string): Promise<Buffer> {
+  const text = await readIfThere(file);
+  if (text !== undefined) return parseKey(text, file);
+  throw new RailheadError('RH_VAULT_KEY', `There is no vault key in ${file}.`, {
+    hint: `Make one with: head -c ${KEY_BYTES} /dev/urandom | base64 > ${file}`,
+  });
+}
+
+/** What it prints is never shown, also when it fails. */
+async function keyOfCommand(command: string): Promise<string> {
+  try {
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', command], { timeout: COMMAND_MS });
+    return stdout;
+  } catch (error) {
+    const { code, killed } = error as { code?: number | string; killed?: boolean };
+    const why = killed ? `took over ${COMMAND_MS / 1000} s` : `failed (${code})`;
+    throw new RailheadError('RH_VAULT_KEY', `The vault key command ${why}.`, {
+      hint: 'Run it by hand: it has to print the key in base64, and nothing else.',
+    });
+  }
 }
 
 function parseKey(text: string, file: string): Buffer {

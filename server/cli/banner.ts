@@ -31,6 +31,7 @@ export function formatBanner(input: BannerInput): string {
     '  Set in your DHCP:',
     `    next-server    ${advertise.address}`,
     `    filename       ${BOOT_FILES.bios} (BIOS), ${BOOT_FILES.uefi} (UEFI)`,
+    '    and send iPXE (option 175) to its script: `npx railhead dhcp dnsmasq|isc|kea` prints it whole',
     '',
     `  Inventory     ${inventoryDir}: ${inForce(input)}`,
   ];

@@ -84,7 +84,10 @@ async function withStore<T>(
     keepDays: settings.eventsKeepDays,
   });
   try {
-    const vault = await ensureVault(new DataFolder(settings.data).keys);
+    const vault = await ensureVault(new DataFolder(settings.data).keys, {
+      file: settings.vaultKeyFile,
+      command: settings.vaultKeyCommand,
+    });
     return await work(new SecretsStore({ store, events, now: Date.now, vault }), events);
   } finally {
     await events.stop();

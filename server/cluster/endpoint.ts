@@ -19,8 +19,9 @@ export function endpointOf(
   claim: { host: string; address: string } | undefined,
 ): Endpoint | undefined {
   if (cluster.endpoint !== undefined) return parseEndpoint(cluster.endpoint);
-  const first = hosts.find(({ name }) => name === claim?.host) ?? controlPlaneOf(cluster, hosts)[0];
-  const host = first?.ip ?? (first?.name === claim?.host ? claim?.address : undefined);
+  const members = controlPlaneOf(cluster, hosts);
+  const first = claim === undefined ? members[0] : members.find(({ name }) => name === claim.host);
+  const host = first?.ip ?? claim?.address;
   return host === undefined || host === '' ? undefined : { host, port: DEFAULT_API_PORT };
 }
 

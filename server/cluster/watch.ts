@@ -64,6 +64,8 @@ export class ClusterWatch {
   readonly #runners = new Map<string, Runner>();
   readonly #status = new Map<string, ApiStatus>();
   #timer: NodeJS.Timeout | undefined;
+  #isRunning = false;
+  #looking: Promise<void> = Promise.resolve();
 
   constructor(options: ClusterWatchOptions) {
     this.#options = options;
@@ -71,13 +73,19 @@ export class ClusterWatch {
   }
 
   start(): void {
-    this.#timer = setInterval(() => void this.look().catch(this.#options.onFault), this.#pace.lookMs);
+    this.#isRunning = true;
+    const look = () => {
+      this.#looking = this.look().catch(this.#options.onFault);
+    };
+    this.#timer = setInterval(look, this.#pace.lookMs);
     this.#timer.unref();
-    void this.look().catch(this.#options.onFault);
+    look();
   }
 
   async stop(): Promise<void> {
+    this.#isRunning = false;
     clearInterval(this.#timer);
+    await this.#looking;
     const runners = [...this.#runners.values()];
     for (const { stop } of runners) stop.abort();
     await Promise.all(runners.map(({ ended }) => ended));
@@ -90,6 +98,7 @@ export class ClusterWatch {
   /** Begins to watch what is new, ends what is no longer there or has moved. */
   async look(): Promise<void> {
     const targets = await this.#options.targets();
+    if (!this.#isRunning) return;
     const wanted = new Map(targets.map((target) => [target.cluster.name, target]));
     for (const [name, runner] of this.#runners) {
       if (wanted.get(name)?.endpoint === runner.target.endpoint) continue;
@@ -148,7 +157,7 @@ export class ClusterWatch {
         })
         .catch(this.#options.onFault);
     };
-    await api.watchNodes(resourceVersion, onChange, signal);
+    if (!signal.aborted) await api.watchNodes(resourceVersion, onChange, signal);
     await tail;
   }
 

@@ -25,10 +25,11 @@ export const pages =
 
     app.get('/', { config: PUBLIC }, async (_request, reply) => {
       const { version, inventory } = context;
-      const [missing, events, observed] = await Promise.all([
+      const [missing, events, observed, clusterStates] = await Promise.all([
         context.missing(),
         context.events.list({ limit: EVENTS_SHOWN }),
         observeHosts(db, inventory.index.inventory.hosts, Date.now()),
+        context.clusters.list(),
       ]);
       const view = statusView({
         version,
@@ -43,6 +44,7 @@ export const pages =
         transfers: context.transfers(),
         assetJob: context.assets.status,
         events,
+        clusterStates,
       });
       return sendPage(reply, renderStatus(view));
     });

@@ -258,7 +258,7 @@ const PipelineStep = Type.Object(
       }),
     ),
   },
-  closed,
+  { ...closed, expected: 'a mapping with the name of a step' },
 );
 
 const Pipeline = Type.Object(

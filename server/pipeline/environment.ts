@@ -35,3 +35,12 @@ export function withoutProxyTo(env: Record<string, string>, server: string): Rec
   const list = [env.NO_PROXY, host].filter((part) => part !== undefined && part !== '').join(',');
   return { ...env, NO_PROXY: list, no_proxy: list };
 }
+
+/** Passwords in the addresses of proxies, as they are written there and as they are meant. Pure. */
+export function proxyPasswords(env: Record<string, string>): string[] {
+  return [env.HTTP_PROXY, env.HTTPS_PROXY].flatMap((proxy) => {
+    if (proxy === undefined || !URL.canParse(proxy)) return [];
+    const { password } = new URL(proxy);
+    return password === '' ? [] : [password, decodeURIComponent(password)];
+  });
+}

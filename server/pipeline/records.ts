@@ -146,6 +146,14 @@ export class Records {
     });
   }
 
+  /** Cut off by us: the step is to be resumed, unless a person wants it skipped. */
+  async interrupted({ run }: Begun): Promise<void> {
+    await this.#events.transact(async (db) => {
+      await endRun(db, run, { ended_at: this.#now(), result: 'interrupted', reason: 'it was stopped' });
+      return [];
+    });
+  }
+
   /** Runs of a process that is no more. They are not failures of their steps. */
   async closeOpenRuns(): Promise<RunRow[]> {
     const runs = await openRuns(this.#store.db);

@@ -3,7 +3,7 @@ import { toRailheadError } from '../errors.ts';
 import type { ClusterAccess } from './access.ts';
 import { type ChildEnd, runChild, type SendSignal } from './child.ts';
 import { afterFailure } from './decide.ts';
-import { withoutProxyTo } from './environment.ts';
+import { proxyPasswords, withoutProxyTo } from './environment.ts';
 import { type Filled, fillSecrets, type SecretReader } from './inputs.ts';
 import { foreignness, readKubeconfig } from './kubeconfig.ts';
 import { askKubectl } from './kubectl.ts';
@@ -96,7 +96,7 @@ export class StepRunner {
         kubeconfigFile,
         uid,
         filled,
-        secrets: [...filled.secrets, ...kubeconfig.secrets],
+        secrets: [...filled.secrets, ...kubeconfig.secrets, ...proxyPasswords(env)],
       };
     } catch (error) {
       const { code, message } = toRailheadError(error);
@@ -158,8 +158,9 @@ export class StepRunner {
     const { records, now } = this.#options;
     const said = log.lastLine;
     if (end.how === 'stopped') {
-      log.line('[stopped: it goes on from here at the next start]');
+      log.line('[stopped]');
       await log.close();
+      await records.interrupted(begun);
       return { result: 'stopped' };
     }
     if (end.how === 'exit' && end.code === 0) {

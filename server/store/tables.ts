@@ -82,10 +82,13 @@ export async function isEmpty(db: Db): Promise<boolean> {
   return true;
 }
 
+/** Those whose ids the database counts. */
+const COUNTED = ['revisions', 'events', 'joins', 'pipeline_logs'] as const satisfies TableName[];
+
 /** After rows were inserted with their ids, PostgreSQL has to be told where to go on counting. */
 export async function continueIds(store: Store, db: Db): Promise<void> {
   if (store.dialect === 'sqlite') return;
-  for (const table of TABLES.filter((name) => KEYS[name] === 'id')) {
+  for (const table of COUNTED) {
     await sql`select setval(pg_get_serial_sequence(${table}, 'id'), (select coalesce(max(id), 0) + 1 from ${sql.table(table)}), false)`.execute(
       db,
     );

@@ -1,4 +1,5 @@
 import type { JobStatus } from '../assets/job.ts';
+import type { ClusterDescription } from '../cluster/describe.ts';
 import type { Missing } from '../doctor/missing.ts';
 import { BOOT_FILES } from '../doctor/missing.ts';
 import { formatProblem } from '../document/problem.ts';
@@ -10,6 +11,7 @@ import { type HostSummary, type Observed, summariseHost } from '../lifecycle/des
 import type { Advertised } from '../net/advertise.ts';
 import type { Readiness } from '../readiness.ts';
 import type { TransferStatus } from '../tftp/service.ts';
+import { clusterCard } from './cluster-card.ts';
 import { eventRow } from './event-row.ts';
 
 export interface StatusInput {
@@ -28,6 +30,8 @@ export interface StatusInput {
   /** The job on images that runs, or the last one. */
   assetJob: JobStatus | undefined;
   events: Event[];
+  /** How the clusters are. */
+  clusterStates: readonly ClusterDescription[];
 }
 
 interface Download {
@@ -44,6 +48,7 @@ export function statusView(input: StatusInput) {
   const { version, readiness, inventory, observed, progress, lastEvent, now } = input;
   const { advertise, missing, transfers, events } = input;
   const { hosts, clusters } = inventory.index.inventory;
+  const clusterStates = new Map(input.clusterStates.map((one) => [one.name, one]));
   return {
     version,
     ready: readiness.ready,
@@ -58,7 +63,8 @@ export function statusView(input: StatusInput) {
     clusters: clusters.map((cluster) => ({
       name: cluster.name,
       kubernetes: cluster.kubernetes,
-      endpoint: cluster.endpoint ?? '–',
+      endpoint: clusterStates.get(cluster.name)?.endpoint ?? cluster.endpoint ?? '–',
+      ...clusterCard(clusterStates.get(cluster.name)),
       hosts: hosts.filter((host) => host.cluster === cluster.name && host.member).length,
     })),
     transfers: transfers.slice(0, HOSTS_SHOWN).map(({ name, host, file, bytes, size, retransmits }) => ({

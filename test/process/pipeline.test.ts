@@ -1,10 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { EventOf } from '../../server/events/kinds.ts';
 import type { PipelineStatus, StepStatus } from '../../server/pipeline/describe.ts';
-import { type Appliance, edit, launchAppliance, newSite, ROOT, type Site } from '../support/appliance.ts';
+import {
+  type Appliance,
+  edit,
+  launchAppliance,
+  newSite,
+  ROOT,
+  type Site,
+  Started,
+  siteEnv,
+} from '../support/appliance.ts';
 import { until } from '../support/poll.ts';
 import { StandInCluster } from '../support/stand-in-cluster.ts';
 import { stored } from '../support/stored.ts';
@@ -186,6 +195,11 @@ describe.skipIf(cluster === undefined)('the pipeline of an appliance, on a real 
     cluster!.broken.add('cilium-operator');
     await edit(site, (text) => text.replace('example.invalid/one', 'example.invalid/four'));
     const first = await start(site);
+    const following = new Started(['pipeline', 'logs', 'lab', '--follow'], {
+      cwd: site.dir,
+      env: siteEnv(site),
+    });
+    onTestFinished(() => void following.kill());
     await until(
       'it waits in the middle of a step',
       async () => (await logOf(first)).includes('waiting for Deployment/cilium-operator'),
@@ -202,6 +216,20 @@ describe.skipIf(cluster === undefined)('the pipeline of an appliance, on a real 
       ['install-core:cilium', 1, false],
       ['install-core:cilium', 1, true],
     ]);
+    // Who follows the log is taken along over the restart, and hears nothing twice.
+    await until('all was heard', () => following.stdout.includes('synced and healthy'));
+    expect(following.stdout.match(/install-core:cilium: attempt 1/g)).toHaveLength(2);
+    expect(following.stdout.match(/untaint: attempt/g)).toHaveLength(1);
+    const doctor = await second.cli(
+      'doctor',
+      '--kubectl',
+      cluster!.tools.kubectl,
+      '--helm',
+      cluster!.tools.helm,
+    );
+    expect(doctor.stdout).toMatch(/^ok +kubectl +v1\.36\.3[\s\S]*^ok +helm +v4\.2\.3/m);
+    expect(doctor.stdout).toMatch(/^ok +chart source .*charts\/cilium is there/m);
+    expect(doctor.stdout).toMatch(/^ok +clock/m);
     expect(readdirSync(join(site.data, 'pipeline-runs')).filter((name) => !name.startsWith('look-'))).toEqual(
       [],
     );

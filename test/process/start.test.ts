@@ -19,7 +19,7 @@ it('says where to look and what to do; makes a token that only its owner can rea
   const banner = await bannerOf(first);
   expect(banner).toMatch(new RegExp(`Status page +${first.url}/`));
   expect(banner).toMatch(/next-server +127\.0\.0\.1/);
-  expect(banner).toMatch(/filename +lpxelinux\.0 \(BIOS\), snponly\.efi \(UEFI\)/);
+  expect(banner).toMatch(/filename +undionly\.kpxe \(BIOS\), snponly\.efi \(UEFI\)/);
   expect(banner).toContain(`revision ${revision} in force, 3 hosts`);
   expect(banner).toMatch(
     /Missing before a machine can boot:\n +- the OS image flatcar stable [^\n]*\n +curl /,
