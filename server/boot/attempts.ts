@@ -200,8 +200,10 @@ export class Attempts {
     const moves = isFurther(stage, row.stage as Stage);
     // Failing again, after something else went well, is news once more.
     if (stage === 'failed' ? !moves : seen.includes(stage)) return [];
+    // From then on it is the installed system that boots, through the same stages once more.
+    const before = stage === 'installed' ? [] : seen;
     await updateAttempt(db, row.token, {
-      seen: JSON.stringify([...new Set([...seen, stage])]),
+      seen: JSON.stringify([...new Set([...before, stage])]),
       ...(moves ? { stage, stage_at: now, overdue_at: null } : {}),
     });
     if (moves) changes.state = stateAt(stage, row.action);

@@ -34,6 +34,7 @@ export const pointerRoute =
         const { token } = request.params;
         const found = await context.boot.attemptOf(token);
         if (found === undefined) {
+          context.agents.gate.refuseUnknown(addressOf(request), 'pointer');
           throw new RailheadError(
             'RH_TOKEN_UNKNOWN',
             'This boot is over, or never was: the machine must boot anew.',

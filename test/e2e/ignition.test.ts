@@ -104,7 +104,9 @@ describe.skipIf(tools === undefined)('a machine is configured by Ignition', () =
     const [registered] = own.filter((event) => event.kind === 'agent.registered');
     expect(installer.addresses).not.toContain(registered!.data.address);
     expect(own.map(({ kind, data }) => ('stage' in data ? data.stage : kind))).toEqual([
+      'config-sent',
       'agent.registered',
+      'ignition-done',
       'boot-complete',
       'provisioned',
     ]);

@@ -22,9 +22,9 @@ it('says where to look and what to do; makes a token that only its owner can rea
   expect(banner).toMatch(/filename +undionly\.kpxe \(BIOS\), snponly\.efi \(UEFI\)/);
   expect(banner).toContain(`revision ${revision} in force, 3 hosts`);
   expect(banner).toMatch(
-    /Missing before a machine can boot:\n +- the OS image flatcar stable [^\n]*\n +curl /,
+    /Missing before a machine can boot:\n +- the OS image flatcar stable [^\n]*\n +npx railhead assets sync .*curl /,
   );
-  expect(banner).toMatch(/- the boot loaders lpxelinux\.0, .*snponly\.efi in [^\n]*\n +\S+/);
+  expect(banner).toMatch(/- the boot loaders undionly\.kpxe, snponly\.efi in [^\n]*\n +\S+/);
 
   const token = await first.token();
   expect(token).toMatch(/^rh_\S{32}$/);
