@@ -65,6 +65,7 @@ export const ALLOWED = {
   web: [
     'assets',
     'boot',
+    'cluster',
     'doctor',
     'document',
     'events',

@@ -17,6 +17,7 @@ import {
   markTokensUsed,
   openJoins,
   type TokenRow,
+  unfinishedMembers,
   updateJoin,
 } from '../store/clusters.ts';
 import { findHostRow, updateHostRow } from '../store/hosts.ts';
@@ -100,6 +101,14 @@ export class Joins {
     await endInit(db, host, now);
     await endJoins(db, host, 'done', now);
     await markTokensUsed(db, host, now);
+  }
+
+  /** What a crash has left between a host's report and this. */
+  async catchUp(): Promise<void> {
+    await this.#options.events.transact(async (db) => {
+      for (const host of await unfinishedMembers(db)) await this.finish(db, host);
+      return [];
+    });
   }
 
   async #commit(cluster: ClusterSpec, host: HostSpec, hosts: readonly HostSpec[], address: string) {

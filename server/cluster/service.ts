@@ -107,6 +107,7 @@ export class ClusterService {
         })
         .catch(onFault);
     });
+    void this.#joins.catchUp().catch(onFault);
     this.#watch.start();
   }
 
@@ -203,7 +204,7 @@ export class ClusterService {
   async reinit(name: string, { newSecrets }: { newSecrets: boolean }): Promise<void> {
     const { events, store, now } = this.#options;
     this.specOf(name);
-    if (this.#watch.statusOf(name).state === 'up') {
+    if (await this.#answers(this.specOf(name))) {
       throw new RailheadError('RH_CLUSTER_ALIVE', `The API of ${name} answers: the cluster is there.`, {
         hint: 'Switch its control plane off first, if it really is to go.',
       });
@@ -234,6 +235,18 @@ export class ClusterService {
       await this.#tokens.sweep(this.#options.store.db, api, name).catch(this.#options.onFault);
     }
     return tokens;
+  }
+
+  /** Asked now: what was seen last may be old, or nothing yet. */
+  async #answers(cluster: ClusterSpec): Promise<boolean> {
+    if ((await findInitClaim(this.#options.store.db, cluster.name)) === undefined) return false;
+    return this.#access
+      .api(cluster)
+      .then((api) => api.listNodes())
+      .then(
+        () => true,
+        () => false,
+      );
   }
 
   specOf(name: string): ClusterSpec {

@@ -41,6 +41,8 @@ const TIMING: Timing = { busyMs: 5000, idleMs: 30_000, patienceMs: 900_000 };
 export interface Look {
   action: Action;
   observation: Observation;
+  /** Why it could not be asked. */
+  whyUnknown: string | undefined;
   /** Since when this action is what it is. */
   since: number;
 }
@@ -116,7 +118,7 @@ export class Conductor {
       return 'unknown';
     });
     const action = decide({ steps, records, observation, whyUnknown, auto: plan.auto, now: now() });
-    this.#note(action, observation);
+    this.#note(action, observation, whyUnknown);
     if (action.action === 'run') return this.#run(action, plan, steps, records, observation);
     this.#tellIfStuck(action, records);
     if (action.action === 'wait') {
@@ -162,10 +164,10 @@ export class Conductor {
     }
   }
 
-  #note(action: Action, observation: Observation): void {
+  #note(action: Action, observation: Observation, whyUnknown?: string): void {
     const before = this.#look;
     const isSame = before !== undefined && describe(before.action) === describe(action);
-    this.#look = { action, observation, since: isSame ? before.since : this.#options.now() };
+    this.#look = { action, observation, whyUnknown, since: isSame ? before.since : this.#options.now() };
   }
 
   /** To wait for machines that nobody has switched on yet is nothing to tell, until something was begun. */

@@ -1,6 +1,6 @@
 import type { RunRow } from '../store/pipeline.ts';
 import type { Look } from './conductor.ts';
-import { isSettled, type Observation, type ReadyStep } from './decide.ts';
+import { type Action, decide, isSettled, type Observation, type ReadyStep } from './decide.ts';
 import type { KeptRecord } from './records.ts';
 
 /** How a step stands, for people and programs. Times are as in every answer: ISO, or null. */
@@ -41,10 +41,12 @@ export interface DescribeInput {
   runs: readonly RunRow[];
   look: Look | undefined;
   running: string | undefined;
+  now: number;
 }
 
 /** Pure. */
-export function describePipeline(input: DescribeInput): PipelineStatus {
+export function describePipeline(given: DescribeInput): PipelineStatus {
+  const input = { ...given, look: refreshed(given) };
   const { cluster, auto, members, look, running } = input;
   const observation = look?.observation ?? 'unknown';
   const ready = observation === 'unknown' ? null : observation.nodesReady;
@@ -58,6 +60,25 @@ export function describePipeline(input: DescribeInput): PipelineStatus {
     hosts: { members, ready, missing: ready === null ? null : Math.max(0, members - ready) },
     steps: input.steps.map((step) => describeStep(step, input)),
   };
+}
+
+/**
+ * The last look, with what follows from it now: records and inventory may have changed since, and who has just given an
+ * order must not read how it was before.
+ */
+function refreshed({ look, steps, records, auto, now }: DescribeInput): Look | undefined {
+  if (look === undefined) return undefined;
+  const { observation, whyUnknown } = look;
+  const action = decide({ steps, records, observation, whyUnknown, auto, now });
+  if (same(action, look.action)) return look;
+  // It was about to run, and something that only the run could see has kept it from it.
+  const isHeldUp =
+    action.action === 'run' && look.action.action === 'wait' && look.action.step === action.step;
+  return isHeldUp ? look : { ...look, action, since: now };
+}
+
+function same(a: Action, b: Action): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 function overall({ look, steps, records }: DescribeInput): { state: string; summary: string } {

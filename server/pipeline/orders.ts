@@ -41,7 +41,7 @@ function select({ cluster, steps }: OrderInput, wanted: string): ReadyStep[] {
   const guess = didYouMean(wanted, [...new Set(names.flatMap((name) => [name, name.split(':')[0]!]))]);
   throw new RailheadError(
     'RH_NOT_FOUND',
-    `The pipeline of ${cluster} has no step "${wanted}"${guess || `; it has ${names.join(', ')}`}.`,
+    `The pipeline of ${cluster} has no step "${wanted}"${guess || `; it has ${names.join(', ')}.`}`,
   );
 }
 

@@ -111,6 +111,7 @@ export class PipelineService {
       runs,
       look: conductor?.look,
       running: conductor?.running,
+      now: this.#options.now(),
     });
   }
 
@@ -205,7 +206,8 @@ export class PipelineService {
     const found = clusters.find(({ name }) => name === wanted);
     if (found !== undefined) return found;
     const names = clusters.map(({ name }) => name);
-    const guess = didYouMean(wanted, names) || (names.length > 0 ? `; there is ${names.join(', ')}` : '');
-    throw new RailheadError('RH_CLUSTER_UNKNOWN', `There is no cluster "${wanted}"${guess}.`);
+    const known = names.length > 0 ? `; there is ${names.join(', ')}.` : '.';
+    const guess = didYouMean(wanted, names) || known;
+    throw new RailheadError('RH_CLUSTER_UNKNOWN', `There is no cluster "${wanted}"${guess}`);
   }
 }

@@ -45,3 +45,20 @@ it('keeps its key where only its owner reads it, and says what is wrong with a d
   await writeFile(vaultKeyFile(dir), 'short\n');
   await expect(ensureVault(dir)).rejects.toThrow(/vault\.key is not a key: 3 bytes in place of 32/);
 });
+
+it('takes a key from elsewhere, from a file or a command, and says why it can not', async () => {
+  const [keys, other] = [await tempFolder(), await tempFolder()];
+  const file = `${other}/key`;
+  await writeFile(file, `${Buffer.alloc(32, 1).toString('base64')}\n`);
+  const sealed = vault.seal(Buffer.from('a secret'), 'n1');
+  for (const source of [{ file }, { command: `cat ${file}` }, { file: 'none', command: `cat ${file}` }]) {
+    expect(String((await ensureVault(keys, source)).unseal(sealed, 'n1'))).toBe('a secret');
+  }
+  // None is made in its place.
+  await expect(ensureVault(keys, { file: `${other}/none` })).rejects.toThrow(/There is no vault key in/);
+  await expect(ensureVault(keys, { command: 'echo c2VjcmV0; exit 3' })).rejects.toThrow(
+    /^The vault key command failed \(3\)\.$/,
+  );
+  await expect(ensureVault(keys, { command: 'echo c2VjcmV0' })).rejects.toThrow(/is not a key: 6 bytes/);
+  await expect(stat(vaultKeyFile(keys))).rejects.toThrow('ENOENT');
+});

@@ -123,6 +123,22 @@ describe('joining', () => {
       await expect(service.answer(await hostOf('c3'), 'x')).resolves.toMatchObject({ action: 'join' });
     });
 
+    it('what a crash has left between a report and its consequences is made good at the next start', async () => {
+      const store = await kind.open();
+      const first = clustersOn(store, await exampleInventory());
+      await first.service.answer(await hostOf('c1'), 'x');
+      await apiUp(first);
+      await reportDone(store, first, 'c1');
+      await first.service.answer(await hostOf('c2'), 'x');
+      await first.service.stop();
+      const later = { joined_at: Date.now() + 1, state: 'joined' };
+      await updateHostRow(store.db, 'c2', later, { state: 'assigned', now: 0 });
+      const next = clustersOn(store, await exampleInventory());
+      await apiUp(next);
+      await until('its turn is over', async () => (await next.service.describe('lab')).joining.length === 0);
+      await expect(next.service.answer(await hostOf('c3'), 'x')).resolves.toMatchObject({ action: 'join' });
+    });
+
     it('a turn that is over goes to the next', async () => {
       let now = Date.now();
       const store = await kind.open();
@@ -145,6 +161,10 @@ describe('joining', () => {
       await service.answer(await hostOf('c1'), 'x');
       await expect(service.answer(await hostOf('c2'), 'x')).rejects.toThrow(/c1 is setting up/);
       const before = await service.authorityOf('lab');
+      await expect(service.reinit('lab', { newSecrets: false })).rejects.toMatchObject({
+        code: 'RH_CLUSTER_ALIVE',
+      });
+      api.fault = new TypeError('fetch failed');
       await service.reinit('lab', { newSecrets: false });
       await expect(service.answer(await hostOf('c2'), 'x')).resolves.toMatchObject({
         action: 'init',
@@ -156,6 +176,7 @@ describe('joining', () => {
       expect(await service.authorityOf('lab')).not.toBe(before);
       expect(heard.filter(({ kind: what }) => what === 'cluster.reinit')).toHaveLength(2);
       await service.answer(await hostOf('c3'), 'x');
+      api.fault = undefined;
       api.nodes = [nodeNamed('c3', 'True')];
       await apiUp(clusters);
       await expect(service.reinit('lab', { newSecrets: true })).rejects.toMatchObject({

@@ -31,6 +31,7 @@ export class FakeApi implements ClusterApi {
     this.onChange = onChange;
     return new Promise((resolve) => {
       this.#end = resolve;
+      if (signal.aborted) resolve();
       signal.addEventListener('abort', () => resolve());
     });
   }

@@ -67,7 +67,7 @@ export interface World {
   kubeconfig: string;
   uid: string;
   setInventory: (inventory: Inventory) => Promise<void>;
-  /** The same store with another process's pipeline. */
+  /** Stops the pipeline, and begins another one on the same store. */
   restart: () => Promise<PipelineService>;
   log: () => Promise<string>;
   settled: (state?: string) => Promise<void>;
@@ -166,6 +166,8 @@ export async function world({
       it.pipeline.wake();
     },
     restart: async () => {
+      // Never two on one store: that is what the lock on the data folder is for.
+      await it.pipeline.stop();
       it.pipeline = await begin();
       return it.pipeline;
     },

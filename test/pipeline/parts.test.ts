@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ensureAuthority } from '../../server/access/certificate.ts';
 import { RailheadError } from '../../server/errors.ts';
-import { baseEnvironment, withoutProxyTo } from '../../server/pipeline/environment.ts';
+import { baseEnvironment, proxyPasswords, withoutProxyTo } from '../../server/pipeline/environment.ts';
 import { fillSecrets, fingerprint, hashTree } from '../../server/pipeline/inputs.ts';
 import { foreignness, readKubeconfig } from '../../server/pipeline/kubeconfig.ts';
 import { observationOf } from '../../server/pipeline/kubectl-observer.ts';
@@ -211,5 +211,9 @@ describe('the environment of a step', () => {
       NO_PROXY: 'a,fd00::1',
     });
     expect(withoutProxyTo({ PATH: '/p' }, 'https://x')).toEqual({ PATH: '/p' });
+    expect(proxyPasswords({ HTTPS_PROXY: 'http://u:p%40ss@proxy:1', HTTP_PROXY: 'proxy:1' })).toEqual([
+      'p%40ss',
+      'p@ss',
+    ]);
   });
 });

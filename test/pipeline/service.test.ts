@@ -138,6 +138,7 @@ describe('a pipeline', () => {
     await its.pipeline.order('lab', 'skip', 'one');
     await its.settled();
     expect(await statesOf(its)).toEqual({ one: 'skipped', two: 'done' });
+    expect(await openRuns(its.store.db)).toEqual([]);
   });
 
   it('waits for the cluster, and says for what', async () => {
@@ -231,6 +232,15 @@ describe('what is refused, before anything is done', () => {
     await its.pipeline.order('lab', 'anew', undefined);
     await its.settled();
     expect((await its.log()).match(/ran/g)).toHaveLength(2);
+  });
+
+  it('nothing of a cluster that is begun anew: all is done to the new one', async () => {
+    const its = await withSteps(OWN('[one]'), { one: 'echo ran' });
+    await its.settled();
+    its.uid = 'uid-2';
+    await its.events.append({ kind: 'cluster.reinit', data: { cluster: 'lab', newSecrets: true } });
+    await until('it ran again', async () => ((await its.log()).match(/ran/g) ?? []).length === 2);
+    await its.settled();
   });
 
   it('a kubeconfig that is none', async () => {

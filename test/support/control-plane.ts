@@ -175,7 +175,15 @@ export class ControlPlane {
   async startControllerManager(): Promise<void> {
     const program = this.#programs['kube-controller-manager'];
     if (program === undefined) throw new Error('there is no kube-controller-manager');
+    // kubeadm points it to the port that the API server would have on a host of its own.
+    const given = readFileSync(this.host.path('/etc/kubernetes/controller-manager.conf'), 'utf8');
+    const here = given.replace(/server: .*/, `server: https://${machineAddress()}:${this.port}`);
+    this.host.write('/etc/kubernetes/controller-manager-here.conf', here);
+    const kubeconfig = this.host.path('/etc/kubernetes/controller-manager-here.conf');
     const overrides = {
+      kubeconfig,
+      'authentication-kubeconfig': kubeconfig,
+      'authorization-kubeconfig': kubeconfig,
       'secure-port': String(await freePort()),
       'leader-elect': 'false',
       'cluster-signing-cert-file': this.host.path('/etc/kubernetes/pki/ca.crt'),

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ensureParts } from '../../../scripts/lib/parts.mjs';
 import { ROOT } from '../../support/appliance.ts';
@@ -21,22 +23,28 @@ interface Ended {
 }
 
 function run(script: string, args: readonly string[] = [], env: Record<string, string> = {}): Promise<Ended> {
+  return runProgram(join(SCRIPTS, script), args, {
+    PATH: '/usr/bin:/bin',
+    HOME: '/nonexistent',
+    KUBECONFIG: cluster!.plane.superAdminFile,
+    KUBECTL: cluster!.tools.kubectl,
+    HELM: cluster!.tools.helm,
+    CILIUM_PATH: join(CHARTS, 'cilium'),
+    CERT_MANAGER_PATH: join(CHARTS, 'cert-manager'),
+    ARGOCD_PATH: join(CHARTS, 'argo-cd'),
+    WAIT_SECONDS: '30',
+    ...env,
+  });
+}
+
+function runProgram(
+  program: string,
+  args: readonly string[],
+  env: Record<string, string | undefined>,
+): Promise<Ended> {
   const begun = performance.now();
   return new Promise((resolve) => {
-    const child = spawn(join(SCRIPTS, script), args, {
-      env: {
-        PATH: '/usr/bin:/bin',
-        HOME: '/nonexistent',
-        KUBECONFIG: cluster!.plane.superAdminFile,
-        KUBECTL: cluster!.tools.kubectl,
-        HELM: cluster!.tools.helm,
-        CILIUM_PATH: join(CHARTS, 'cilium'),
-        CERT_MANAGER_PATH: join(CHARTS, 'cert-manager'),
-        ARGOCD_PATH: join(CHARTS, 'argo-cd'),
-        WAIT_SECONDS: '30',
-        ...env,
-      },
-    });
+    const child = spawn(program, args, { env });
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => {
       output += chunk;
@@ -74,10 +82,9 @@ describe.skipIf(cluster === undefined)('the steps, run by hand with helm and kub
     const ended = await run('install-core', [], { POD_CIDRS: '10.244.0.0/16 fd00::/48' });
     expect(ended.output).toMatch(/cilium works[\s\S]*cert-manager works/);
     expect(ended.code).toBe(0);
-    const { server } = { server: `${cluster!.plane.port}` };
     expect(await valuesOfCilium()).toMatchObject({
       kubeProxyReplacement: true,
-      k8sServicePort: Number(server),
+      k8sServicePort: cluster!.plane.port,
       operator: { replicas: 1 },
       ipv6: { enabled: true },
       ipam: {
@@ -92,18 +99,38 @@ describe.skipIf(cluster === undefined)('the steps, run by hand with helm and kub
 
   it('takes the values of a person over its own', async () => {
     const folder = await tempFolder();
-    const { writeFile } = await import('node:fs/promises');
     await writeFile(join(folder, 'values.yaml'), 'operator: {replicas: 3}\nk8sServiceHost: 10.9.9.9\n');
     const ended = await run('install-core', ['cilium'], { CILIUM_VALUES: join(folder, 'values.yaml') });
     expect(ended.code).toBe(0);
     expect(await valuesOfCilium()).toMatchObject({ k8sServiceHost: '10.9.9.9', operator: { replicas: 3 } });
   });
 
+  it('brings the CRDs of the Gateway API before Cilium, when asked', async () => {
+    const env = { GATEWAY_API_PATH: join(CHARTS, 'gateway-api.yaml') };
+    const ended = await run('install-core', ['gateway-api', 'cilium'], env);
+    expect(ended.output).toMatch(/gateway-api works[\s\S]*cilium works/);
+    expect(await valuesOfCilium()).toMatchObject({ gatewayAPI: { enabled: true } });
+  });
+
+  it('run by make, too', async () => {
+    const { superAdminFile } = cluster!.plane;
+    const variables = [`KUBECONFIG=${superAdminFile}`, `KUBECTL=${cluster!.tools.kubectl}`, 'CLUSTER=lab'];
+    const made = await runProgram('make', ['-C', ROOT, '--no-print-directory', 'untaint', ...variables], {
+      PATH: '/usr/bin:/bin',
+      KUBECTL: cluster!.tools.kubectl,
+    });
+    expect(made).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('none of them with a control-plane'),
+    });
+    const lost = await runProgram('make', ['-C', ROOT, 'untaint'], { PATH: '/usr/bin:/bin' });
+    expect(lost).toMatchObject({ code: 2, output: expect.stringContaining('Which cluster?') });
+  });
+
   it('is not content with a helm that returned: a workload that does not get ready is a failure', async () => {
     cluster!.broken.add('cilium-operator');
     onTestFinished(() => void cluster!.broken.delete('cilium-operator'));
     const folder = await tempFolder();
-    const { writeFile } = await import('node:fs/promises');
     await writeFile(join(folder, 'values.yaml'), 'image: example.invalid/other\n');
     const env = { WAIT_SECONDS: '3', CILIUM_VALUES: join(folder, 'values.yaml') };
     const ended = await run('install-core', ['cilium'], env);
@@ -121,7 +148,6 @@ describe.skipIf(cluster === undefined)('the steps, run by hand with helm and kub
       .toSorted((a, b) => Number(a.metadata.labels?.version) - Number(b.metadata.labels?.version))
       .at(-1)!;
     const secret = await cluster!.get<{ data: { release: string } }>(`${path}/${newest.metadata.name}`);
-    const { gunzipSync, gzipSync } = await import('node:zlib');
     const packed = Buffer.from(Buffer.from(secret.data.release, 'base64').toString(), 'base64');
     const release = JSON.parse(gunzipSync(packed).toString()) as { info: { status: string } };
     release.info.status = 'pending-upgrade';
@@ -223,7 +249,7 @@ describe('the steps', () => {
     if (shellcheck === undefined) return context.skip();
     const { path, loader, env } = shellcheck;
     const [program = '', ...args] = [...loader, path, '--shell=sh', '--severity=warning', '-x', '-P', ROOT];
-    const files = [...scripts, 'lib/common.sh'].map((name) => join(SCRIPTS, name));
+    const files = [...scripts, 'lib/common.sh', 'lib/by-hand.sh'].map((name) => join(SCRIPTS, name));
     const child = spawn(program, [...args, ...files], { env: { PATH: '/usr/bin:/bin', ...env } });
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => {
