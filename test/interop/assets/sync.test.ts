@@ -2,13 +2,13 @@ import { createHash, randomBytes } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { JobFile, JobStatus } from '../../server/assets/job.ts';
-import { until } from '../support/poll.ts';
-import { tempFolder } from '../support/temp.ts';
-import { inventoryOf, makeAssets, type TestAssets } from './make.ts';
-import { type Origin, startOrigin } from './origin.ts';
-import { publishRelease, publishSigned, publishSysexts, setCurrent } from './release.ts';
-import { makeKey, signatureOf, type TestKey } from './signing.ts';
+import type { JobFile, JobStatus } from '../../../server/assets/job.ts';
+import { inventoryOf, makeAssets, type TestAssets } from '../../assets/make.ts';
+import { type Origin, startOrigin } from '../../assets/origin.ts';
+import { publishRelease, publishSigned, publishSysexts, setCurrent } from '../../assets/release.ts';
+import { makeKey, signatureOf, type TestKey } from '../../assets/signing.ts';
+import { until } from '../../support/poll.ts';
+import { tempFolder } from '../../support/temp.ts';
 
 const KERNEL = 'flatcar_production_pxe.vmlinuz';
 const INITRD = 'flatcar_production_pxe_image.cpio.gz';
@@ -227,7 +227,7 @@ describe('a file that is not right', () => {
     );
     await mkdir(dirname(partial), { recursive: true });
     await writeFile(`${partial}.partial`, Buffer.alloc(100_000));
-    const { etagOf } = await import('./origin.ts');
+    const { etagOf } = await import('../../assets/origin.ts');
     const validator = etagOf(origin.files.get(`${AT}/${INITRD}`)!);
     const note = { url: `${origin.url}${AT}/${INITRD}`, validator, total: 300_000 };
     await writeFile(`${partial}.partial.note`, JSON.stringify(note));
@@ -377,7 +377,7 @@ describe('prune', () => {
     const assets = await makeAssets(origin, key);
     await assets.sync();
     assets.setInventory(inventoryOf({ version: '4593.3.0' }));
-    const { insertAttempt } = await import('../../server/store/attempts.ts');
+    const { insertAttempt } = await import('../../../server/store/attempts.ts');
     const attempt = {
       token: 't',
       seed: 's',

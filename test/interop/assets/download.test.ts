@@ -4,11 +4,11 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { Downloader } from '../../server/assets/download.ts';
-import { Web, type WebOptions } from '../../server/assets/web.ts';
-import { Space } from '../../server/content/space.ts';
-import { tempFolder } from '../support/temp.ts';
-import { etagOf, type Origin, startOrigin } from './origin.ts';
+import { Downloader } from '../../../server/assets/download.ts';
+import { Web, type WebOptions } from '../../../server/assets/web.ts';
+import { Space } from '../../../server/content/space.ts';
+import { etagOf, type Origin, startOrigin } from '../../assets/origin.ts';
+import { tempFolder } from '../../support/temp.ts';
 
 const BYTES = randomBytes(300_000);
 const PATH = '/image';

@@ -2,10 +2,10 @@ import { readdirSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { processesOf } from '../../server/pipeline/leftovers.ts';
-import { openRuns } from '../../server/store/pipeline.ts';
-import { until } from '../support/poll.ts';
-import { inventoryOf, type World, world, writeProgram } from './make.ts';
+import { processesOf } from '../../../server/pipeline/leftovers.ts';
+import { openRuns } from '../../../server/store/pipeline.ts';
+import { inventoryOf, type World, world, writeProgram } from '../../pipeline/make.ts';
+import { until } from '../../support/poll.ts';
 
 const OWN = (steps: string, more = '') => inventoryOf(`pipeline: {steps: ${steps}${more}}`);
 const FAST = 'attempts: 2, retrySeconds: 1';
