@@ -67,7 +67,9 @@ async function follow(
     try {
       // Looked for every time: a server that was told to take any free port comes back on another one.
       const client = await connect(io, flags);
-      for await (const event of readEventStream(await client.stream(`/api/v1/events/stream?${query}`))) {
+      for await (const event of readEventStream<Event>(
+        await client.stream(`/api/v1/events/stream?${query}`),
+      )) {
         after = event.id;
         said = '';
         show(event);

@@ -1,5 +1,6 @@
 import { RailheadError } from '../errors.ts';
 import type { Client } from './client.ts';
+import { readEventStream } from './read-event-stream.ts';
 
 /** A piece of a log: whole lines. */
 export interface LogPiece {
@@ -41,7 +42,7 @@ export async function followLog(options: FollowOptions): Promise<void> {
         response.destroy();
       });
       try {
-        for await (const piece of readPieces(response)) {
+        for await (const piece of readEventStream<LogPiece>(response)) {
           after = piece.id;
           said = '';
           show(piece);
@@ -80,18 +81,4 @@ function askUntilOver(isOver: () => Promise<boolean>, onOver: () => void): { sto
       isStopped = true;
     },
   };
-}
-
-async function* readPieces(chunks: AsyncIterable<Buffer | string>): AsyncGenerator<LogPiece> {
-  const decoder = new TextDecoder();
-  let buffered = '';
-  for await (const chunk of chunks) {
-    buffered += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
-    const blocks = buffered.split('\n\n');
-    buffered = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const data = /^data: (.*)$/m.exec(block)?.[1];
-      if (data !== undefined) yield JSON.parse(data) as LogPiece;
-    }
-  }
 }

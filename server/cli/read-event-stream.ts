@@ -1,7 +1,5 @@
-import type { Event } from '../events/kinds.ts';
-
-/** Server-sent events back to events. */
-export async function* readEventStream(chunks: AsyncIterable<Buffer | string>): AsyncGenerator<Event> {
+/** Server-sent events back to what they carry. */
+export async function* readEventStream<T>(chunks: AsyncIterable<Buffer | string>): AsyncGenerator<T> {
   const decoder = new TextDecoder();
   let buffered = '';
   for await (const chunk of chunks) {
@@ -14,7 +12,7 @@ export async function* readEventStream(chunks: AsyncIterable<Buffer | string>): 
         .filter((line) => line.startsWith('data: '))
         .map((line) => line.slice('data: '.length))
         .join('\n');
-      if (data !== '') yield JSON.parse(data) as Event;
+      if (data !== '') yield JSON.parse(data) as T;
     }
   }
 }

@@ -75,7 +75,7 @@ describe('the event stream', () => {
     for (let connection = 0; connection < 6; connection++) {
       const response = await open(`${url}/${seen.at(-1) ?? 0}`);
       const enough = seen.length + 150 + connection * 17;
-      for await (const { id } of readEventStream(response)) {
+      for await (const { id } of readEventStream<Event>(response)) {
         seen.push(id);
         if (seen.length === enough) break; // hangs up in the middle of things
       }
@@ -89,7 +89,7 @@ describe('the event stream', () => {
   it('starts with what happens next when nothing else was asked for', async () => {
     const { log, url } = await streaming();
     await log.append(event('before'));
-    const events = readEventStream(await open(`${url}/`));
+    const events = readEventStream<Event>(await open(`${url}/`));
     await log.append(event('after'));
     expect((await events.next()).value).toMatchObject({ id: 2, data: { reason: 'after' } });
   });
@@ -102,7 +102,7 @@ describe('the event stream', () => {
     for (let n = 0; n < 3; n++) await context.events.append(event(String(n)));
     const firstAfter = async (lastEventId: string): Promise<number> => {
       const response = await open(url, { 'last-event-id': lastEventId });
-      for await (const { id } of readEventStream(response)) return id;
+      for await (const { id } of readEventStream<Event>(response)) return id;
       return 0;
     };
     expect(await firstAfter('2')).toBe(3);
@@ -116,7 +116,7 @@ describe('the event stream', () => {
   it('leaves out what was not asked for, in what has been and in what happens', async () => {
     const { log, url } = await streaming({ host: 'n1' });
     for (const host of ['n1', 'n2', 'n1']) await log.append(event('old', host));
-    const events = readEventStream(await open(`${url}/0`));
+    const events = readEventStream<Event>(await open(`${url}/0`));
     const next = async () => ((await events.next()).value as Event).id;
     expect([await next(), await next()]).toEqual([1, 3]);
     for (const host of ['n2', 'n1']) await log.append(event('new', host));
@@ -161,7 +161,7 @@ describe('the event stream', () => {
     const timer = setInterval(() => (turns += 1), 0);
     onTestFinished(() => clearInterval(timer));
     let seen = 0;
-    for await (const _ of readEventStream(await open(`${url}/0`))) if (++seen === 5000) break;
+    for await (const _ of readEventStream<Event>(await open(`${url}/0`))) if (++seen === 5000) break;
     expect(turns).toBeGreaterThan(5);
   });
 

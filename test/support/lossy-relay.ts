@@ -1,5 +1,5 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
-import { seeded } from './tftp-random.ts';
+import { seeded } from '../../server/simulation/random.ts';
 import type { Address } from './tftp-server.ts';
 
 export interface LinkOptions {

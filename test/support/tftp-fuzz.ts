@@ -1,5 +1,5 @@
+import { seeded } from '../../server/simulation/random.ts';
 import { encodeAck, encodeError, encodeOack, encodeRequest, type Options } from '../../server/tftp/codec.ts';
-import { seeded } from './tftp-random.ts';
 
 const NAMES = [
   ...['small', 'large', 'missing', '/small', '\\large', 'folder', '', '.', '..', '../../etc/passwd'],
