@@ -24,10 +24,7 @@ describe.skipIf(large === undefined)('an initrd as large as the real one', () =>
     ...(large === undefined ? {} : { initrd: large.path }),
     env: { RAILHEAD_IMAGE_CACHE_MEGABYTES: '64' },
     hosts: LOADERS.map(({ host, mac }) => `  - { name: ${host}, pool: ram, macs: ['${mac}'] }\n`).join(''),
-    dhcp: [
-      'dhcp-host=52:54:00:12:34:06,set:grub',
-      'dhcp-boot=tag:grub,tag:arch7,grubx64.efi,,10.55.0.1',
-    ],
+    dhcp: ['dhcp-host=52:54:00:12:34:06,set:grub', 'dhcp-boot=tag:grub,tag:arch7,grubx64.efi,,10.55.0.1'],
   });
 
   test.for(LOADERS)('arrives whole: $host', async ({ host, ...machine }, { lab, boot }) => {
