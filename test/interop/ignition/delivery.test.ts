@@ -200,7 +200,7 @@ describe.skipIf(tools === undefined)('the real Ignition at a real appliance', ()
     expect(changes).toBe(1);
     const { code, output } = await (await machineAt(url)).run('fetch');
     expect(code, output).toBe(1);
-    const refusal = { kind: 'boot.token-refused', host: 'n1', data: { what: 'configuration' } };
+    const refusal = { kind: 'boot.token-refused', host: 'n1', data: { what: 'pointer' } };
     const [event] = await until('the refusal is told', async () => {
       const found = await kindOf(appliance, 'boot.token-refused');
       return found.length > 0 && found;
