@@ -1,5 +1,5 @@
 // `npm test`: sets itself up, then runs every check there is and counts them.
-//   --unit    only what runs inside one process, without PostgreSQL
+//   --unit    only tests that run inside one process, without PostgreSQL: under half a minute
 //   --long    only what takes too long for every day
 //   --static  only format, lint, types and arrows
 //   anything else is handed to vitest (file names, -t NAME …)
@@ -29,9 +29,12 @@ let passed = 0;
 let failed = 0;
 let skipped = 0;
 
-await check('format and lint', [bin('@biomejs/biome/bin/biome'), 'check', '--error-on-warnings', '.']);
-await check('types', [bin('typescript/bin/tsc'), '--noEmit']);
-await check('arrows', [join(root, 'scripts', 'check-arrows.mjs')]);
+// Who runs the unit tests again and again has an editor that says the rest; `npm run check` does, too.
+if (!unit) {
+  await check('format and lint', [bin('@biomejs/biome/bin/biome'), 'check', '--error-on-warnings', '.']);
+  await check('types', [bin('typescript/bin/tsc'), '--noEmit']);
+  await check('arrows', [join(root, 'scripts', 'check-arrows.mjs')]);
+}
 if (!staticOnly) await vitest();
 
 const counts = [`${passed} passed`, `${failed} failed`, ...(skipped > 0 ? [`${skipped} skipped`] : [])];

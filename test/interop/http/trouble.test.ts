@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { rename, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { get, MIB, poll, put, serve, sha256, stalled } from './serve.ts';
+import { get, MIB, poll, put, serve, sha256, stalled } from '../../http/files/serve.ts';
 
 /** More than the kernel's buffers of both sides take: a reader that stops is in the middle. */
 const LARGE = 48 * MIB;

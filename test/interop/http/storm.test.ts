@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { get, MIB, poll, put, serve, sha256, stalled } from './serve.ts';
+import { get, MIB, poll, put, serve, sha256, stalled } from '../../http/files/serve.ts';
 
 it('gives 100 readers at once the same bytes', async () => {
   const served = await serve();
