@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { formatProblem, type Problem } from '../document/problem.ts';
 import { RailheadError } from '../errors.ts';
 import type { InventoryIndex } from '../inventory/index.ts';
@@ -9,7 +10,7 @@ import type { ButaneLayer } from './butane-text.ts';
 import { type Composed, composeConfig, layersOf } from './compose.ts';
 import type { ConfigRequest, Purpose, RenderedConfig } from './delivery.ts';
 import { readerOfFolders } from './local-files.ts';
-import { markerOf, type SecretReader } from './secrets.ts';
+import { hasSecrets, markerOf, type SecretReader } from './secrets.ts';
 import { type ServerFacts, type Sysext, templateValues } from './values.ts';
 
 export interface RendererOptions {
@@ -39,7 +40,7 @@ interface ComposeRequest {
 /** What people may see of a configuration: every secret is a marker. */
 export type Preview = { text: string; layers: readonly ButaneLayer[] } | { problems: Problem[] };
 
-const MAX_PREVIEWS = 20_000;
+const MAX_KEPT = 20_000;
 
 /** Makes the configurations of hosts from the inventory in force and the templates as they are. */
 export class ConfigRenderer {
@@ -47,32 +48,66 @@ export class ConfigRenderer {
   readonly #dataUrls = new DataUrlCache();
   readonly #files: FilesReader;
   readonly #previews = new Map<string, Preview>();
+  /** Stands for a token, and looks like one; nobody knows it. */
+  readonly #mark = randomBytes(16).toString('base64url');
+  readonly #withMark = new Map<string, string>();
 
   constructor(options: RendererOptions) {
     this.#options = options;
     this.#files = readerOfFolders(options.templates.folders);
   }
 
-  /** With its secrets: for the machine itself, or for a person who may see them. Never kept. */
+  /** With its secrets, for the machine itself. What is kept of it is without them. */
   readonly render = async (request: ConfigRequest): Promise<RenderedConfig> => {
-    const { host, purpose, wipe, token } = request;
+    // The inventory may change while something is waited for: what is kept belongs to this one.
+    const from = this.#options.inventory();
+    const key = await this.#keyOf(request.host, request.purpose, from, [
+      request.wipe,
+      this.#options.server(),
+    ]);
+    const kept = hasSecrets(request.host.variables) ? undefined : this.#withMark.get(key);
+    if (kept !== undefined) return { text: kept.replaceAll(this.#mark, request.token) };
+    const rendered = await this.#renderWhole(request, from);
+    if ('text' in rendered && !hasSecrets(request.host.variables))
+      await this.#keep(key, request, from, rendered.text);
+    return rendered;
+  };
+
+  async #renderWhole(
+    { host, purpose, wipe, token }: ConfigRequest,
+    from: InventoryNow,
+  ): Promise<RenderedConfig> {
     const read = this.#options.readSecret;
-    const composed = await this.#composeDiscreetly({ host, purpose, wipe, secrets: { token, read } });
+    const composed = await this.#composeDiscreetly({ host, purpose, wipe, secrets: { token, read }, from });
     if ('problems' in composed) return { problems: composed.problems.map(formatProblem) };
     return { text: JSON.stringify(composed.config) };
-  };
+  }
+
+  /**
+   * Keeps it with a mark in place of the token, for the next boot of this host. Only if that gives the same: a template
+   * may do more with the token than to write it down, such as to put it into a file that is packed.
+   */
+  async #keep(key: string, request: ConfigRequest, from: InventoryNow, text: string): Promise<void> {
+    const marked = await this.#renderWhole({ ...request, token: this.#mark }, from);
+    if (!('text' in marked) || marked.text.replaceAll(this.#mark, request.token) !== text) return;
+    remember(this.#withMark, key, marked.text);
+  }
 
   /** Without them: kept as long as neither the inventory, nor a template, nor what else it is made of changes. */
   async preview(host: HostSpec, purpose: Purpose, from = this.#options.inventory()): Promise<Preview> {
-    const { templates, sysextsOf } = this.#options;
-    const facts = JSON.stringify(await sysextsOf(host));
-    const key = [host.name, purpose, from.revision, templates.current().version, facts].join('\n');
+    const key = await this.#keyOf(host, purpose, from);
     const known = this.#previews.get(key);
     if (known !== undefined) return known;
     const preview = toPreview(await this.#compose({ host, purpose, wipe: false, from }));
-    this.#previews.set(key, preview);
-    if (this.#previews.size > MAX_PREVIEWS) this.#previews.delete(this.#previews.keys().next().value!);
+    remember(this.#previews, key, preview);
     return preview;
+  }
+
+  /** Everything that a configuration is made of, in short. */
+  async #keyOf(host: HostSpec, purpose: Purpose, from: InventoryNow, more: unknown[] = []): Promise<string> {
+    const { templates, sysextsOf } = this.#options;
+    const facts = JSON.stringify([...more, await sysextsOf(host)]);
+    return [host.name, purpose, from.revision, templates.current().version, facts].join('\n');
   }
 
   /** With all secrets but the token of a boot, which there is none of: for a person who may see them. */
@@ -86,8 +121,8 @@ export class ConfigRenderer {
     try {
       const composed = await this.#compose(request);
       if (!('problems' in composed)) return composed;
-      const { host, purpose, wipe } = request;
-      const withMarkers = await this.#compose({ host, purpose, wipe });
+      const { secrets: _secrets, ...withoutSecrets } = request;
+      const withMarkers = await this.#compose(withoutSecrets);
       return 'problems' in withMarkers ? withMarkers : { problems: composed.problems.map(withoutValue) };
     } catch (error) {
       if (!(error instanceof RailheadError) || error.code !== 'RH_SECRET_MISSING') throw error;
@@ -124,6 +159,12 @@ export class ConfigRenderer {
       this.#dataUrls,
     );
   }
+}
+
+/** The oldest one goes when there are too many. */
+function remember<T>(kept: Map<string, T>, key: string, value: T): void {
+  kept.set(key, value);
+  if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value!);
 }
 
 function toPreview(composed: Composed): Preview {

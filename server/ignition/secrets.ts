@@ -21,6 +21,13 @@ export function withSecrets(value: unknown, read: SecretReader | undefined, name
   );
 }
 
+/** Whether there is any secret in these variables. */
+export function hasSecrets(value: unknown): boolean {
+  if (isReference(value)) return true;
+  if (Array.isArray(value)) return value.some(hasSecrets);
+  return isRecord(value) && Object.values(value).some(hasSecrets);
+}
+
 function isReference(value: unknown): value is SecretReference {
   if (!isRecord(value)) return false;
   const [key, ...more] = Object.keys(value);

@@ -58,7 +58,8 @@ export class TemplateFolders {
 
   #read(found: readonly FoundFile[]): TemplatesNow {
     // Later folders win by name.
-    const byName = new Map(found.map((file) => [file.name, file]));
+    const templates = found.filter(({ name }) => PARTS.includes(name.split('/')[0] ?? ''));
+    const byName = new Map(templates.map((file) => [file.name, file]));
     const sources = new Map<string, Uint8Array>();
     for (const { name, path } of byName.values()) {
       const content = readIfStillThere(path);
@@ -79,18 +80,14 @@ interface FoundFile {
   changed: string;
 }
 
+/** All files, not only templates: these may take contents from any of them. */
 function filesOf(dir: string, shownAs: string): FoundFile[] {
-  return PARTS.flatMap((part) => {
-    const folder = join(dir, part);
-    return walk(folder).flatMap((below) => {
-      const path = join(folder, below);
-      const stat = statSync(path, { throwIfNoEntry: false });
-      if (stat === undefined || !stat.isFile()) return [];
-      const name = `${part}/${below}`;
-      return [
-        { name, path, shownAs: join(shownAs, name), changed: `${stat.mtimeMs} ${stat.size} ${stat.ino}` },
-      ];
-    });
+  return walk(dir).flatMap((name) => {
+    const path = join(dir, name);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat === undefined || !stat.isFile()) return [];
+    const changed = `${stat.mtimeMs} ${stat.size} ${stat.ino}`;
+    return [{ name, path, shownAs: join(shownAs, name), changed }];
   });
 }
 

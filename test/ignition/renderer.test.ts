@@ -137,3 +137,40 @@ it('with sysexts as files, what the feed lacks is said with what to do', async (
     expect.stringContaining('the feed has no kubernetes v1.36.4'),
   ]);
 });
+
+it('the second boot of a host gets the same with its own token, and at once what has changed', async () => {
+  const { renderer, host, inventory, write, later } = await rendererFor(
+    lab('{name: n2, pool: workers, macs: [52:54:00:12:34:02], disk: /dev/disk/by-id/x, snippets: [mine.bu]}'),
+  );
+  const token = (letter: string) => letter.repeat(22);
+  const render = async (letter: string, wipe = false) => {
+    const made = await renderer.render({ host: host('n2'), purpose: 'system', token: token(letter), wipe });
+    return 'text' in made ? made.text : made.problems.join('\n');
+  };
+  await write('data/motd', 'first');
+  const snippet = `${HEAD}storage:\n  files:\n    - {path: /etc/motd, contents: {local: data/motd}}\n`;
+  await write('snippets/mine.bu', snippet);
+  const first = await render('a');
+  expect(first).toContain(token('a'));
+  expect(await render('b')).toBe(first.replaceAll(token('a'), token('b')));
+  expect(await render('a', true)).not.toBe(first);
+  await write('data/motd', 'another');
+  expect(await render('a')).toContain('another');
+  inventory.revision = 'two';
+  host('n2').sshKeys = ['ssh-ed25519 AAAA me'];
+  later();
+  expect(await render('a')).toContain('ssh-ed25519 AAAA me');
+});
+
+it('a token that ends up in a file that is packed is right, too', async () => {
+  const { renderer, host, write } = await rendererFor(
+    lab('{name: n2, pool: workers, macs: [52:54:00:12:34:02], snippets: [mine.bu]}'),
+  );
+  await write('snippets/mine.bu', filesButane({ '/etc/large': `${'x'.repeat(5000)}{{token}}` }));
+  for (const letter of ['a', 'b', 'c']) {
+    const token = letter.repeat(22);
+    const made = await renderer.render({ host: host('n2'), purpose: 'system', token, wipe: false });
+    const text = 'text' in made ? made.text : '';
+    expect(fileIn(JSON.parse(text), '/etc/large')?.toString()).toMatch(new RegExp(`x${token}$`));
+  }
+});
