@@ -118,7 +118,7 @@ describe('joining', () => {
       expect(tokenIn(await service.answer(await hostOf('w1'), 'x'))).toBe(tokens[1]);
       await reportDone(store, clusters, 'c2');
       await expect(service.answer(await hostOf('c2'), 'x')).resolves.toEqual({ action: 'none' });
-      api.endWatch();
+      await api.endWatch();
       await until('its token is gone', () => !api.tokens.has(tokens[0]!.slice(0, 6)));
       await expect(service.answer(await hostOf('c3'), 'x')).resolves.toMatchObject({ action: 'join' });
     });

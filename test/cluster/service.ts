@@ -8,6 +8,7 @@ import type { Inventory } from '../../server/inventory/model.ts';
 import type { Store } from '../../server/store/store.ts';
 import { TemplateFolders, templateFolders } from '../../server/templating/template-folders.ts';
 import { ROOT } from '../support/appliance.ts';
+import { until } from '../support/poll.ts';
 import { indexOf } from './inventory.ts';
 
 /** An API that says what it is told to. */
@@ -18,8 +19,7 @@ export class FakeApi implements ClusterApi {
   /** What every call ends with. */
   fault: unknown;
   lists = 0;
-  onChange: ((change: NodeChange) => void) | undefined;
-  #end: (() => void) | undefined;
+  #watch: { onChange: (change: NodeChange) => void; end: () => void } | undefined;
 
   async listNodes() {
     this.lists++;
@@ -28,17 +28,25 @@ export class FakeApi implements ClusterApi {
   }
 
   watchNodes(_version: string, onChange: (change: NodeChange) => void, signal: AbortSignal): Promise<void> {
-    this.onChange = onChange;
     return new Promise((resolve) => {
-      this.#end = resolve;
-      if (signal.aborted) resolve();
-      signal.addEventListener('abort', () => resolve());
+      const end = () => {
+        this.#watch = undefined;
+        resolve();
+      };
+      this.#watch = { onChange, end };
+      if (signal.aborted) end();
+      signal.addEventListener('abort', end);
     });
   }
 
+  /** Tells whoever watches; waits until somebody does, for the API is `up` a moment before it is watched. */
+  async tell(change: NodeChange): Promise<void> {
+    (await until('somebody watches', () => this.#watch)).onChange(change);
+  }
+
   /** Ends the watch, as a server does that goes away. */
-  endWatch(): void {
-    this.#end?.();
+  async endWatch(): Promise<void> {
+    (await until('somebody watches', () => this.#watch)).end();
   }
 
   async createToken(secret: { stringData: { 'token-id': string; description: string } }) {

@@ -48,13 +48,13 @@ onEveryStore('watching a cluster', (kind) => {
     await until('it is up', () => service.statusOf('lab').state === 'up');
     await service.answer(hostOf('w1'), 'x');
     await service.answer(hostOf('c2'), 'x');
-    api.onChange?.({ type: 'ADDED', node: nodeNamed('w1', 'False') });
-    api.onChange?.({ type: 'ADDED', node: nodeNamed('c2', 'False') });
+    await api.tell({ type: 'ADDED', node: nodeNamed('w1', 'False') });
+    await api.tell({ type: 'ADDED', node: nodeNamed('c2', 'False') });
     const stateOf = async (name: string) => (await findHostRow(store.db, name))?.state;
     await until('w1 has joined', async () => (await stateOf('w1')) === 'joined');
     expect(await stateOf('c2')).toBe('bootstrapping');
     await expect(service.answer(hostOf('c3'), 'x')).rejects.toThrow(/c2 to join/);
-    api.onChange?.({ type: 'MODIFIED', node: nodeNamed('c2', 'True', { isControlPlane: true }) });
+    await api.tell({ type: 'MODIFIED', node: nodeNamed('c2', 'True', { isControlPlane: true }) });
     await until('c2 is ready', async () => (await stateOf('c2')) === 'ready');
     await expect(service.answer(hostOf('c3'), 'x')).resolves.toMatchObject({ action: 'join' });
     expect(kinds().filter((what) => what === 'node.joined')).toHaveLength(2);
@@ -67,7 +67,7 @@ onEveryStore('watching a cluster', (kind) => {
     await until('it is up', () => service.statusOf('lab').state === 'up');
     await service.answer(hostOf('w1'), 'x');
     const old = nodeNamed('w1', 'True', { createdAt: 1 });
-    api.onChange?.({ type: 'ADDED', node: { ...old, ready: { ...old.ready, heartbeatAt: 2 } } });
+    await api.tell({ type: 'ADDED', node: { ...old, ready: { ...old.ready, heartbeatAt: 2 } } });
     await until('it was seen', () => heard.some(({ kind: what }) => what === 'node.ready'));
     expect(await findHostRow(store.db, 'w1')).toMatchObject({ state: 'bootstrapping', joined_at: null });
     await expect(service.answer(hostOf('w1'), 'x')).resolves.toMatchObject({
@@ -82,7 +82,7 @@ onEveryStore('watching a cluster', (kind) => {
     });
     await until('the node is seen', () => kinds().includes('node.ready'));
     api.fault = noAnswer;
-    api.endWatch();
+    await api.endWatch();
     await until('it is unknown', () => service.statusOf('lab').state === 'unknown');
     expect((await service.describe('lab')).nodes).toMatchObject([{ name: 'w1', ready: 'Unknown' }]);
     api.fault = undefined;
@@ -101,7 +101,7 @@ onEveryStore('watching a cluster', (kind) => {
       ).toHaveLength(times);
     }
     api.nodes = [];
-    api.endWatch();
+    await api.endWatch();
     await until('it is gone', () => kinds().includes('node.removed'));
   });
 
@@ -110,7 +110,7 @@ onEveryStore('watching a cluster', (kind) => {
     await until('it is up', () => service.statusOf('lab').state === 'up');
     const held = { state: 'quarantined', hold_reason: 'by hand', joined_at: 1 };
     await updateHostRow(store.db, 'w1', held, { state: 'assigned', now: 0 });
-    api.onChange?.({ type: 'ADDED', node: nodeNamed('w1', 'True') });
+    await api.tell({ type: 'ADDED', node: nodeNamed('w1', 'True') });
     await until('it was seen', async () => (await service.describe('lab')).nodes.length === 1);
     expect(await findHostRow(store.db, 'w1')).toMatchObject({ state: 'quarantined' });
   });
