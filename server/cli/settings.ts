@@ -1,16 +1,9 @@
 import { join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { RailheadError } from '../errors.ts';
+import { resolveSettings } from '../resolve-settings.ts';
 import { readIfThere } from '../secret-file.ts';
-import {
-  declarationOf,
-  envOf,
-  flagOf,
-  resolveSettings,
-  SETTING_NAMES,
-  type SettingName,
-  type Settings,
-} from '../settings.ts';
+import { declarationOf, envOf, flagOf, SETTING_NAMES, type SettingName, type Settings } from '../settings.ts';
 import type { CliIo } from './io.ts';
 
 /** Adds flags for these settings, and for the settings file, to a command. */

@@ -7,7 +7,7 @@ import pino from 'pino';
 import { startApp } from '../../server/app.ts';
 import { loadInventory } from '../../server/inventory/load.ts';
 import { makeRevision } from '../../server/inventory/revision.ts';
-import { resolveSettings } from '../../server/settings.ts';
+import { resolveSettings } from '../../server/resolve-settings.ts';
 import { interleaved, ms, percentile, ratio, report } from './measure.ts';
 
 /** 10,000 hosts: how long a load takes, and what others notice of a reload. */

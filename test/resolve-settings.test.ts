@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { RailheadError } from '../server/errors.ts';
+import { resolveSettings, type SettingSources } from '../server/resolve-settings.ts';
 import {
   declarationOf,
   envOf,
   flagOf,
-  resolveSettings,
   SETTING_NAMES,
   type SettingName,
-  type SettingSources,
   type Settings,
 } from '../server/settings.ts';
 
