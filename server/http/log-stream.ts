@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { LogBook } from '../pipeline/log-book.ts';
+import { openSse } from './sse.ts';
 
 export interface LogStreamFilter {
   cluster: string;
@@ -9,10 +10,6 @@ export interface LogStreamFilter {
 }
 
 const PAGE = 200;
-/** Proxies and browsers give up on a silent connection. */
-const HEARTBEAT_MS = 15_000;
-/** A reader that falls this far behind is cut off; it comes back with Last-Event-ID and misses nothing. */
-const MAX_BUFFERED_BYTES = 1024 * 1024;
 
 /** Sends the log of a pipeline as it grows (server-sent events). Always read from the store: no gap, no repeat. */
 export function streamLog(
@@ -24,50 +21,28 @@ export function streamLog(
   let sent = after;
   let isReading = false;
   let isMore = false;
-  let isOver = false;
 
-  const leave = (): void => {
-    isOver = true;
-    unsubscribe();
-    clearInterval(heartbeat);
-    stopSignal.removeEventListener('abort', end);
-  };
-  const end = (): void => {
-    leave();
-    response.end();
-  };
   const read = async (): Promise<void> => {
     isMore = true;
     if (isReading) return;
     isReading = true;
-    while (isMore && !isOver) {
+    while (isMore && !reader.isOver) {
       isMore = false;
       const page = await logs.list({ cluster, step, after: sent, limit: PAGE });
       sent = page.at(-1)?.id ?? sent ?? 0;
       if (page.length === PAGE) isMore = true;
       for (const { id, at, step: name, text } of page) {
-        if (isOver) return;
-        const data = JSON.stringify({ id, at: new Date(at).toISOString(), step: name, text });
-        response.write(`id: ${id}\ndata: ${data}\n\n`);
+        reader.send(id, { id, at: new Date(at).toISOString(), step: name, text });
+        await reader.drained();
       }
-      if (response.writableLength > MAX_BUFFERED_BYTES) response.destroy();
     }
     isReading = false;
   };
+  const follow = (): void => void read().catch(() => reader.fail());
 
-  response.writeHead(200, {
-    'content-type': 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-store',
-    'x-accel-buffering': 'no',
-  });
-  response.write('retry: 1000\n\n');
-  const follow = (): void => void read().catch(() => response.destroy());
   const unsubscribe = logs.subscribe((grown) => {
     if (grown === cluster) follow();
   });
-  const heartbeat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS);
-  response.on('close', leave);
-  if (stopSignal.aborted) return end();
-  stopSignal.addEventListener('abort', end);
+  const reader = openSse(response, stopSignal, () => unsubscribe());
   follow();
 }
