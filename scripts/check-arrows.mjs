@@ -62,7 +62,7 @@ export const ALLOWED = {
   ],
   'readiness.ts': ['document', 'errors.ts', 'events', 'inventory'],
   // edges: the network and people
-  tftp: ['boot', 'errors.ts', 'events', 'inventory'],
+  tftp: ['boot', 'errors.ts', 'events', 'inventory', 'net'],
   web: [
     'assets',
     'boot',

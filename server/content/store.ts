@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { RailheadError } from '../errors.ts';
 import {
@@ -16,8 +16,9 @@ import {
 } from '../store/contents.ts';
 import type { Store } from '../store/store.ts';
 import { hashFile } from './hash-file.ts';
-import { copyToDisk, isTemporaryName, linkAtomically, syncFile } from './link.ts';
-import { assertName, CONTENT_FOLDER, COPIES_FOLDER, contentPath, isSha256 } from './names.ts';
+import { filesByHash, removeEmptyFolders, sweepAbandoned } from './housekeeping.ts';
+import { copyToDisk, linkAtomically, syncFile } from './link.ts';
+import { assertName, COPIES_FOLDER, contentPath, isSha256 } from './names.ts';
 import type { Space } from './space.ts';
 
 export interface ContentStoreOptions {
@@ -67,9 +68,6 @@ export interface ContentUsage {
   free: number;
 }
 
-/** Copies that a crash left are swept when they are older than any that is still being made. */
-const ABANDONED_MS = 3_600_000;
-
 /**
  * Files by hash, with names that point at them. A name is a plain file below the assets folder, so that serving needs
  * no look-up; it appears in one step, after its bytes were verified and are on disk. What is recorded says what a file
@@ -90,7 +88,7 @@ export class ContentStore {
 
   /** Gives names back that were lost, and sweeps what a crash left. */
   async start(): Promise<void> {
-    await this.#sweep();
+    await sweepAbandoned(this.#options.assetsDir, this.#options.now());
     for (const { name, sha256, size } of await listNames(this.#options.store.db)) {
       if (!(await this.#isThere(contentPath(sha256), size)) || (await this.#isLinked(name, sha256, size)))
         continue;
@@ -190,7 +188,7 @@ export class ContentStore {
       const row = await findName(this.#options.store.db, name);
       if (row === undefined) return false;
       await rm(this.#path(name), { force: true });
-      await this.#removeEmptyFolders(dirname(name));
+      await removeEmptyFolders(this.#options.assetsDir, dirname(name));
       const isLast = await this.#options.store.db.transaction().execute(async (db) => {
         await forgetName(db, name);
         if (await isNamed(db, row.sha256)) return false;
@@ -216,15 +214,7 @@ export class ContentStore {
   /** Files in `.content/` that no name has: of a restored database, or of a crash. */
   async orphans(): Promise<{ path: string; size: number }[]> {
     const known = new Set((await listContents(this.#options.store.db)).map(({ sha256 }) => sha256));
-    const root = this.#path(join(CONTENT_FOLDER, 'sha256'));
-    const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => []);
-    const files = entries.filter((entry) => entry.isFile() && !known.has(entry.name));
-    return Promise.all(
-      files.map(async ({ parentPath, name }) => {
-        const path = join(parentPath, name);
-        return { path, size: (await stat(path)).size };
-      }),
-    );
+    return filesByHash(this.#options.assetsDir, (sha256) => !known.has(sha256));
   }
 
   async #adopt({ from, name, origin, sha256, size, verifiedHow }: AdoptRequest): Promise<NamedContent> {
@@ -289,31 +279,6 @@ export class ContentStore {
     const dir = this.#path(COPIES_FOLDER);
     await mkdir(dir, { recursive: true });
     return dir;
-  }
-
-  /** Copies that were being checked, and names that were being given, when a process was killed. */
-  async #sweep(): Promise<void> {
-    const { assetsDir, now } = this.#options;
-    const entries = await readdir(assetsDir, { recursive: true, withFileTypes: true }).catch(() => []);
-    for (const { parentPath, name } of entries.filter((entry) => entry.isFile())) {
-      const isOurs = parentPath === this.#path(COPIES_FOLDER) || isTemporaryName(name);
-      const path = join(parentPath, name);
-      const found = isOurs ? await stat(path).catch(() => undefined) : undefined;
-      // By its ctime: a link is as old as what it leads to.
-      if (found !== undefined && found.ctimeMs < now() - ABANDONED_MS)
-        await rm(path, { force: true }).catch(() => {});
-    }
-  }
-
-  /** Folders that have lost their last file, up to the assets folder itself. */
-  async #removeEmptyFolders(dir: string): Promise<void> {
-    for (let at = dir; at !== '.'; at = dirname(at)) {
-      const isRemoved = await rmdir(this.#path(at)).then(
-        () => true,
-        () => false,
-      );
-      if (!isRemoved) return;
-    }
   }
 
   #path(name: string): string {

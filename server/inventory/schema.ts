@@ -22,13 +22,12 @@ import {
 export {
   type Addon,
   Cluster,
-  type Kubeadm,
   type KubeVip,
-  PATCH_TARGETS,
   type Pipeline,
   type PipelineStep,
   type Rollout,
 } from './schema-cluster.ts';
+export { type Kubeadm, PATCH_TARGETS } from './schema-kubeadm.ts';
 export type { Network, SecretRef } from './schema-parts.ts';
 
 export const Profile = Type.Object(

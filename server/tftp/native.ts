@@ -2,8 +2,8 @@ import type { Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import { endianness } from 'node:os';
 import { DATA_HEADER_BYTES, writeDataHeader } from './codec.ts';
+import type { Peer } from './peer.ts';
 import type { Blocks } from './transfer.ts';
-import type { Peer } from './wire.ts';
 
 /**
  * Sends by the system's own `sendmsg`, called through koffi: a whole window at once, gathered from where the file lies

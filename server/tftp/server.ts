@@ -1,15 +1,25 @@
 import type { RemoteInfo, Socket } from 'node:dgram';
 import { isDeepStrictEqual } from 'node:util';
+import { plainAddress } from '../net/plain-address.ts';
 import { Admission, type AdmissionLimits } from './admission.ts';
-import { ERROR_CODE, encodeError, OPCODE, type Options, parsePacket, type Request } from './codec.ts';
-import { normaliseName } from './names.ts';
+import {
+  ERROR_CODE,
+  encodeError,
+  OPCODE,
+  type Options,
+  type Packet,
+  parsePacket,
+  type Request,
+} from './codec.ts';
+import { judgeRequest } from './judge-request.ts';
 import type { NativeSender } from './native.ts';
 import { type Limits, negotiate } from './negotiate.ts';
 import { MAX_NETASCII_BYTES, NetasciiCache } from './netascii.ts';
+import { canBeAnswered, clientName, keyOf, type Peer, printable } from './peer.ts';
 import { type Refusal, type Resolver, resolveFile } from './resolve.ts';
 import { type PortPolicy, TransferSockets } from './sockets.ts';
 import { type Ending, Transfer, type Wire } from './transfer.ts';
-import { NativeWire, type Peer, PlainWire, Scratch } from './wire.ts';
+import { NativeWire, PlainWire, Scratch } from './wire.ts';
 
 export interface TftpServerOptions {
   /** Bound already; the server reads from it and, in single-port mode, sends everything through it. */
@@ -116,35 +126,13 @@ export class TftpServer {
     // Anything else at the listening port is nobody's; an answer would only serve to reflect it.
   }
 
-  #onRequest(request: ReturnType<typeof parsePacket>, sender: RemoteInfo): void {
+  #onRequest(packet: Packet | undefined, sender: RemoteInfo): void {
     if (this.#stopped) return;
-    if (request === undefined || (request.type !== 'read' && request.type !== 'write')) {
-      return this.#refuse(sender, '', {
-        code: ERROR_CODE.illegalOperation,
-        reason: 'the request is malformed',
-      });
-    }
-    if (request.type === 'write') {
-      return this.#refuse(sender, request.filename, {
-        code: ERROR_CODE.accessViolation,
-        reason: 'this server is read-only',
-      });
-    }
-    if (request.mode !== 'octet' && request.mode !== 'netascii') {
-      return this.#refuse(sender, request.filename, {
-        code: ERROR_CODE.illegalOperation,
-        reason: `the mode "${printable(request.mode)}" is not served; use octet`,
-      });
-    }
-    const named = normaliseName(request.filename);
-    if ('fault' in named) {
-      return this.#refuse(sender, request.filename, {
-        code: ERROR_CODE.accessViolation,
-        reason: named.fault,
-      });
-    }
+    const judged = judgeRequest(packet);
+    if ('refusal' in judged) return this.#refuse(sender, judged.file, judged.refusal);
+    const { request, file } = judged;
     if (this.#isCopy(request, keyOf(sender))) return;
-    void this.#begin(request, named.name, sender);
+    void this.#begin(request, file, sender);
   }
 
   /** The same client asks again from the same port: a copy of a request that is being served, or a new start. */
@@ -311,11 +299,6 @@ function onReply(transfer: Transfer, message: Buffer): void {
   if (packet?.type === 'error') transfer.onError(packet.code, printable(packet.message));
 }
 
-/** UDP allows packets from port 0, which nothing can be sent to: trying throws. */
-function canBeAnswered({ port }: RemoteInfo): boolean {
-  return port !== 0;
-}
-
 /**
  * The same file with other options is another request: EDK2 asks first for the size and then for the file, and when
  * the error between the two is lost, the answer to the first is of no use to it.
@@ -330,23 +313,4 @@ function addClose(active: Active, step: () => void): void {
     step();
     close();
   };
-}
-
-function keyOf({ address, port }: Peer): string {
-  return `${address} ${port}`;
-}
-
-/** An IPv4 client of a socket for both families as people and the inventory write it. */
-function plainAddress(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/, '');
-}
-
-function clientName({ address, port }: Peer): string {
-  const plain = plainAddress(address);
-  return `${plain.includes(':') ? `[${plain}]` : plain}:${port}`;
-}
-
-/** What came from the network, for logs and events. */
-function printable(text: string): string {
-  return text.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 255);
 }

@@ -1,12 +1,8 @@
 import type { Socket } from 'node:dgram';
 import { DATA_HEADER_BYTES, writeDataHeader } from './codec.ts';
 import type { NativeSender, Route } from './native.ts';
+import type { Peer } from './peer.ts';
 import type { Blocks, Wire } from './transfer.ts';
-
-export interface Peer {
-  address: string;
-  port: number;
-}
 
 /** Where datagrams are put together: one place is enough for all transfers. */
 export class Scratch {

@@ -5,9 +5,10 @@ import { networkInterfaces } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parsePacket } from '../../server/tftp/codec.ts';
 import { loadNativeSender, type NativeSender } from '../../server/tftp/native.ts';
+import type { Peer } from '../../server/tftp/peer.ts';
 import { bindSocket } from '../../server/tftp/sockets.ts';
 import type { Wire } from '../../server/tftp/transfer.ts';
-import { NativeWire, type Peer, PlainWire, Scratch } from '../../server/tftp/wire.ts';
+import { NativeWire, PlainWire, Scratch } from '../../server/tftp/wire.ts';
 
 const native = await loadNativeSender();
 const hasV6 = networkInterfaces().lo?.some(({ family }) => family === 'IPv6') ?? false;
