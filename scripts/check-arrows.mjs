@@ -101,7 +101,7 @@ export const ALLOWED = {
     'web',
   ],
   cli: ['*'],
-  'app.ts': ['*'],
+  app: ['*'],
   'main.ts': ['cli', 'errors.ts'],
 };
 

@@ -1,3 +1,4 @@
+import { withoutControls } from '../document/printable.ts';
 import type { InventoryIndex } from '../inventory/index.ts';
 import { isJunkSerial, isJunkUuid } from '../inventory/junk-identity.ts';
 import { normaliseMac } from '../inventory/mac.ts';
@@ -70,7 +71,8 @@ function toIdentity({ mac, uuid, serial, address }: Claim): Identity {
   if (ownMac !== undefined) identity.mac = ownMac;
   const ownUuid = uuid === undefined ? undefined : normaliseUuid(uuid);
   if (ownUuid !== undefined && !isJunkUuid(ownUuid)) identity.uuid = ownUuid;
-  if (serial !== undefined && serial !== '' && !isJunkSerial(serial)) identity.serial = serial;
+  const ownSerial = withoutControls(serial ?? '');
+  if (ownSerial !== '' && !isJunkSerial(ownSerial)) identity.serial = ownSerial;
   if (address !== undefined) identity.address = address;
   return identity;
 }

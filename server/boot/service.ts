@@ -1,3 +1,4 @@
+import { withoutControls } from '../document/printable.ts';
 import { toRailheadError } from '../errors.ts';
 import type { NewEvent } from '../events/kinds.ts';
 import type { EventLog } from '../events/log.ts';
@@ -80,7 +81,7 @@ export class BootService {
       case 'ambiguous':
         return this.#menuOfAmbiguous(kind, identified);
       case 'unknown':
-        return this.#menuOfStranger(kind, identified.identity, claim.vendor);
+        return this.#menuOfStranger(kind, identified.identity, claim.vendor && withoutControls(claim.vendor));
     }
   }
 
@@ -101,11 +102,17 @@ export class BootService {
     return this.#render(kind, host, { title: `${host.name}: ${decision.why}`, what });
   }
 
-  /** The attempt of a token and its host; `undefined` when it is over, or its host is no longer in the inventory. */
+  /**
+   * The attempt of a token and its host; `undefined` when it is over, or its host is no longer in the inventory. An
+   * offer that nobody has opened is good only as long as it would be made again: menus are for everybody, and one that
+   * was kept must not end what the host has become since.
+   */
   async attemptOf(token: string): Promise<{ attempt: Attempt; host: HostSpec } | undefined> {
     const attempt = await this.attempts.find(token);
     const host = attempt === undefined ? undefined : this.#options.inventory().host(attempt.host);
-    return attempt === undefined || host === undefined ? undefined : { attempt, host };
+    if (attempt === undefined || host === undefined) return undefined;
+    if (!attempt.isOpen && (await this.decide(host)).action !== attempt.offer.action) return undefined;
+    return { attempt, host };
   }
 
   reach(id: string, host: HostSpec, stage: Stage, details?: StageDetails): Promise<void> {

@@ -51,7 +51,8 @@ export const STAGES = {
   'ostree-prepare-root': reporting,
   'switch-root': reporting,
   init: reporting,
-  'ignition-done': { ...reporting, next: 'the system to be up', deadline: 900 },
+  // Proven: it ends an order to begin anew.
+  'ignition-done': { ...reporting, next: 'the system to be up', deadline: 900, proof: 'tls' },
   installed: {
     ...reporting,
     state: 'installing',
@@ -66,6 +67,7 @@ export const STAGES = {
     next: 'it to be provisioned',
     deadline: 1800,
     success: true,
+    proof: 'tls',
   },
   'sysext-merged': {
     ...reporting,

@@ -40,7 +40,7 @@ function named(event: Event): Event & { name: string } {
 }
 
 export function formatEvent(event: Event): string {
-  const host = event.host === undefined ? '' : ` ${event.host}:`;
+  const host = event.host === undefined ? '' : `${event.host}: `;
   return `${new Date(event.at).toISOString()}  ${event.kind.padEnd(20)} ${host}${describeEvent(event)}`;
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { RunningApp } from '../app.ts';
+import type { RunningApp } from '../app/start.ts';
 import { EXIT, type RailheadError, toRailheadError } from '../errors.ts';
 import { formatBanner } from './banner.ts';
 import { shownAs } from './inventory-folder.ts';
@@ -28,7 +28,7 @@ export function registerUp(program: Command, io: CliIo): void {
 async function up(io: CliIo, flags: Record<string, unknown>): Promise<void> {
   const settings = await settingsFor(io, flags);
   // Loaded only here: the other commands start faster without the servers.
-  const { startApp } = await import('../app.ts');
+  const { startApp } = await import('../app/start.ts');
   const { makeLogger } = await import('../logger.ts');
   const logger = makeLogger(settings, io.stderr.isTTY);
 

@@ -1,8 +1,13 @@
+import { printable } from '../document/printable.ts';
 import { formatPlace } from '../document/problem.ts';
 import type { Event } from './kinds.ts';
 
-/** An event in one sentence, for people. */
+/** An event in one sentence, for people. Much of it was said by whoever asked for something. */
 export function describeEvent(event: Event): string {
+  return printable(sentenceOf(event));
+}
+
+function sentenceOf(event: Event): string {
   switch (event.kind) {
     case 'server.started':
       return `Railhead ${event.data.version} started at ${event.data.advertise}`;

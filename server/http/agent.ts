@@ -6,6 +6,7 @@ import { factsOf, REPORTED_STAGES, type Stage } from '../boot/stages.ts';
 import { RailheadError } from '../errors.ts';
 import { pointerConfig } from '../ignition/pointer.ts';
 import { MACHINE } from './access.ts';
+import { addressOf } from './address.ts';
 import type { HttpContext } from './context.ts';
 import { IGNITION_TYPE } from './ignition.ts';
 
@@ -110,8 +111,4 @@ export async function credentialOf(
   const found = token === undefined ? undefined : await context.agents.credentials.find(token, kinds);
   if (found !== undefined) return found;
   throw new RailheadError('RH_UNAUTHENTICATED', 'This needs the token of a boot that is under way.');
-}
-
-export function addressOf(request: FastifyRequest): string {
-  return request.socket.remoteAddress ?? '';
 }

@@ -9,6 +9,7 @@ import type { Stage } from '../boot/stages.ts';
 import { RailheadError, toRailheadError } from '../errors.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { PUBLIC } from './access.ts';
+import { addressOf } from './address.ts';
 import type { HttpContext } from './context.ts';
 
 const ClaimQuery = Type.Object({
@@ -33,7 +34,7 @@ export const bootRoutes =
         const claim = {
           ...bootifOf(request.headers.cookie),
           ...request.query,
-          address: request.socket.remoteAddress,
+          address: addressOf(request),
         };
         reply.type('text/plain; charset=utf-8').header('cache-control', 'no-store');
         // As DHCP sends it here: without a word about itself.
@@ -51,7 +52,7 @@ export const bootRoutes =
       if (path.split('/').some((part) => part.startsWith('.'))) {
         throw new RailheadError('RH_NOT_FOUND', `There is no boot loader ${path}.`);
       }
-      const address = request.socket.remoteAddress ?? '';
+      const address = addressOf(request);
       const isIpxe = /^iPXE\//.test(request.headers['user-agent'] ?? '');
       // Firmware looks at the size first, with HEAD.
       if (request.method === 'GET') boot.noteLoader(address, path, isIpxe);
@@ -96,7 +97,7 @@ export const bootRoutes =
     app.get('/boot/:token/kernel', { config: PUBLIC, schema: { params: Token } }, async (request, reply) => {
       const found = await attemptOf(request.params.token);
       if (request.method === 'GET')
-        await boot.attempts.open(found.attempt.id, found.host, request.socket.remoteAddress ?? '');
+        await boot.attempts.open(found.attempt.id, found.host, addressOf(request));
       const { kernel: size } = found.attempt.offer.sizes;
       return sendImage(request, reply, found, { name: KERNEL, size, stage: 'kernel-sent' });
     });

@@ -31,9 +31,15 @@ const HEADERS = { 'content-type': 'application/json; charset=utf-8', [API_HEADER
 export function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const mapped = fromFastify(error) ?? { error: toRailheadError(error), status: undefined };
   const status = mapped.status ?? mapped.error.status;
-  if (status >= 500) request.log.error({ err: error, url: withoutToken(request.url) }, mapped.error.message);
+  if (status >= 500 && isFault(mapped.error))
+    request.log.error({ err: error, url: withoutToken(request.url) }, mapped.error.message);
   if (status === 401) reply.header('www-authenticate', 'Bearer');
   return reply.status(status).header(API_HEADER, API_VERSION).send(mapped.error.toBody());
+}
+
+/** A machine that is told to wait asks every few seconds, and an event has said why: that is no news for the log. */
+function isFault({ code, cause }: RailheadError): boolean {
+  return code === 'RH_INTERNAL' || cause !== undefined;
 }
 
 /** Logs live longer than boots. */

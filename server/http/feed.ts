@@ -6,6 +6,7 @@ import type { FeedView } from '../feed/feed.ts';
 import { NAME_PATTERN } from '../feed/image-name.ts';
 import { noopDefinition } from '../feed/transfer-definition.ts';
 import { PUBLIC } from './access.ts';
+import { addressOf } from './address.ts';
 import { sendBytes } from './bytes.ts';
 import type { HttpContext } from './context.ts';
 
@@ -96,7 +97,7 @@ export const feedRoutes =
       const image = await feed.image(view, file);
       const root = { root: context.assetsDir, path: image.path };
       const mustBe = { size: image.size };
-      const host = context.inventory.index.hostByIp(request.socket.remoteAddress ?? '');
+      const host = context.inventory.index.hostByIp(addressOf(request));
       if (host === undefined) return context.files.send(request, reply, root, { mustBe });
       const counter = context.progress.begin(host.name, file);
       return context.files.send(request, reply, root, {
@@ -115,7 +116,7 @@ export const feedRoutes =
 
 /** Whose two halves belong together. */
 function clientOf(request: FastifyRequest): string {
-  return `${request.socket.remoteAddress} ${request.headers['user-agent'] ?? ''}`;
+  return `${addressOf(request)} ${request.headers['user-agent'] ?? ''}`;
 }
 
 function sendText(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {

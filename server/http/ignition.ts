@@ -16,7 +16,7 @@ import type { HostSpec } from '../inventory/model.ts';
 import { loadRevision } from '../inventory/revision.ts';
 import { findHost } from '../lifecycle/describe-host.ts';
 import { assertAdmin, MACHINE, PUBLIC } from './access.ts';
-import { addressOf } from './agent.ts';
+import { addressOf } from './address.ts';
 import type { HttpContext } from './context.ts';
 
 export const IGNITION_TYPE = 'application/vnd.coreos.ignition+json';

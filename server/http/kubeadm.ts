@@ -2,7 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { KubeadmAnswer } from '../cluster/joins.ts';
 import { type TarFile, tarOf } from '../cluster/tar.ts';
 import { MACHINE } from './access.ts';
-import { addressOf, credentialOf } from './agent.ts';
+import { addressOf } from './address.ts';
+import { credentialOf } from './agent.ts';
 import type { HttpContext } from './context.ts';
 
 const TAR = 'application/x-tar';
@@ -15,7 +16,7 @@ export const kubeadmRoute =
       const credential = await credentialOf(context, request, ['agent']);
       const address = addressOf(request);
       await context.agents.gate.pass(credential, address, 'kubeadm configuration');
-      const answer = await context.clusters.answer(credential.host, address.replace(/^::ffff:/, ''));
+      const answer = await context.clusters.answer(credential.host, address);
       reply.header('cache-control', 'no-store');
       const wantsTar = request.headers.accept?.includes(TAR) === true;
       return wantsTar ? reply.type(TAR).send(tarOf(tarFiles(answer))) : reply.send(answer);

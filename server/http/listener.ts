@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { ServerCertificate } from '../access/certificate.ts';
 import { RailheadError, systemCode } from '../errors.ts';
+import { plainAddress } from '../net/plain-address.ts';
 
 /** How long requests that are under way may still take when the server stops. */
 const GRACE_MS = 2500;
@@ -39,7 +40,7 @@ export class HttpListener {
   /** Somebody could not finish the handshake. */
   onTlsFailure(listener: (address: string, reason: string) => void): void {
     this.#app.server.on('tlsClientError', (error: Error, socket: Socket) => {
-      listener(socket.remoteAddress ?? '', systemCode(error) ?? error.message);
+      listener(plainAddress(socket.remoteAddress ?? ''), systemCode(error) ?? error.message);
     });
   }
 

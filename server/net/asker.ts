@@ -1,5 +1,6 @@
 import type { LocalAddress } from './advertise.ts';
 import { contains, parseCidr } from './cidr.ts';
+import { plainAddress } from './plain-address.ts';
 
 /** Who sent a request, as far as this machine can see. */
 export interface Seen {
@@ -15,8 +16,7 @@ export function seeAsker(
   local: readonly LocalAddress[],
   neighbourMac: (address: string) => string | undefined,
 ): Seen {
-  // A socket for both families shows IPv4 addresses as ::ffff:10.0.0.5.
-  const address = remoteAddress.replace(/^::ffff:(?=\d+\.)/, '');
+  const address = plainAddress(remoteAddress);
   const isOwn = local.some((own) => own.address === address);
   const isAttached =
     !isOwn &&

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import pino from 'pino';
-import { startApp } from '../../server/app.ts';
+import { startApp } from '../../server/app/start.ts';
 import { loadInventory } from '../../server/inventory/load.ts';
 import { makeRevision } from '../../server/inventory/revision.ts';
 import { resolveSettings } from '../../server/resolve-settings.ts';

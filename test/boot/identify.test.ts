@@ -37,6 +37,11 @@ describe('a machine is who its own marks say', () => {
   });
 });
 
+it('a serial number is kept without what no database and no terminal takes', () => {
+  expect(identify(index, { serial: 'SN\u0000\u001b[2J-8\n' }).identity.serial).toBe('SN[2J-8');
+  expect(identify(index, { serial: '\u0000' }).identity.serial).toBeUndefined();
+});
+
 it('marks of two hosts at once are refused, and both are named', () => {
   const found = identify(index, { mac: '52:54:00:00:00:01', serial: 'SN-7' });
   expect(found).toMatchObject({

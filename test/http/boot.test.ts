@@ -40,7 +40,7 @@ it('a boot from the first menu to the last report, and every step of it as an ev
   expect(await fetchText(`initrd/${INITRD}`)).toBe('initrd '.repeat(1000));
   await expect.poll(async () => (await context.boot.attemptOf(token))?.attempt.stage).toBe('initrd-sent');
   expect((await get(app, `/boot/${token}/pointer.ign`)).json().ignition.version).toBe('3.3.0');
-  for (const stage of ['ignition-done', 'boot-complete']) {
+  for (const stage of ['kernel', 'init']) {
     const headers = { authorization: `Bearer ${token}` };
     expect(
       (await app.inject({ method: 'POST', url: '/agent/v1/stage', headers, body: { stage } })).statusCode,
@@ -48,12 +48,12 @@ it('a boot from the first menu to the last report, and every step of it as an ev
   }
   const events = await context.events.list({ host: 'n1', limit: 100 });
   const stages = events.flatMap((event) => (event.kind === 'boot.stage' ? [event.data.stage] : []));
-  expect(stages).toEqual(['kernel-sent', 'initrd-sent', 'pointer-sent', 'ignition-done', 'boot-complete']);
+  expect(stages).toEqual(['kernel-sent', 'initrd-sent', 'pointer-sent', 'kernel', 'init']);
   expect(JSON.stringify(events)).not.toContain(token);
   expect((await get(app, '/api/v1/hosts')).json()[0]).toMatchObject({
     name: 'n1',
-    state: 'booted',
-    stage: 'boot-complete',
+    state: 'netbooting',
+    stage: 'init',
   });
 });
 

@@ -9,6 +9,7 @@ import { Gate } from '../../server/agent/gate.ts';
 import type { Asker } from '../../server/boot/admit.ts';
 import { INITRD, imageOf, KERNEL } from '../../server/boot/images.ts';
 import { giveOrder } from '../../server/boot/orders.ts';
+import { REPORTED_STAGES } from '../../server/boot/stages.ts';
 import { buildHttpApp } from '../../server/http/app.ts';
 import { ConfigDelivery, type ConfigRequest, type RenderedConfig } from '../../server/ignition/delivery.ts';
 import { updateHostRow } from '../../server/store/hosts.ts';
@@ -28,6 +29,8 @@ interface World {
   render: { answer: (request: ConfigRequest) => RenderedConfig; count: number };
 }
 type Ask = Promise<LightMyRequestResponse>;
+
+const tokenIn = (text: string): string => /\/boot\/([\w-]{22})\//.exec(text)![1]!;
 
 /** A machine that has fetched its kernel. */
 async function world(install: 'ram' | 'disk' = 'ram'): Promise<World> {
@@ -63,7 +66,7 @@ async function world(install: 'ram' | 'disk' = 'ram'): Promise<World> {
     await secure.close();
   });
   const menu = (await plain.inject(`/boot.ipxe?mac=${MAC}`)).body;
-  const token = /\/boot\/([\w-]{22})\//.exec(menu)![1]!;
+  const token = tokenIn(menu);
   const id = (await context.boot.attemptOf(token))!.attempt.id;
   await context.boot.attempts.open(id, host, '127.0.0.1');
   return {
@@ -179,6 +182,76 @@ it('a machine whose agent is alive is not offered another boot', async () => {
   );
 });
 
+it('an offer that was kept from before opens nothing once the host is up, and what the host has stays good', async () => {
+  const { plain, ask, token: first } = await world();
+  const kept = tokenIn((await plain.inject(`/boot.ipxe?mac=${MAC}`)).body);
+  expect(kept).not.toBe(first);
+  const own = (await ask('POST', '/agent/v1/register', { body: { nonce: NONCE } })).json().token;
+  expect((await plain.inject(`/boot/${kept}/kernel`)).statusCode).toBe(404);
+  expect((await plain.inject(`/boot/${kept}/pointer.ign`)).statusCode).toBe(404);
+  const shown = { authorization: `Bearer ${kept}` };
+  const report = {
+    method: 'POST',
+    url: '/agent/v1/stage',
+    headers: shown,
+    body: { stage: 'kernel' },
+  } as const;
+  expect((await plain.inject(report)).statusCode).toBe(401);
+  const stage = await ask('POST', '/agent/v1/stage', { token: own, body: { stage: 'provisioned' } });
+  expect(stage.statusCode).toBe(200);
+});
+
+it('an offer that was kept from before does not end the token on the disk of a host that is installed', async () => {
+  const { plain, ask } = await world('disk');
+  const kept = tokenIn((await plain.inject(`/boot.ipxe?mac=${MAC}`)).body);
+  const { source } = (await ask('POST', '/agent/v1/first-boot')).json().ignition.config.replace;
+  await ask('POST', '/agent/v1/stage', { body: { stage: 'installed' } });
+  expect((await plain.inject(`/boot/${kept}/kernel`)).statusCode).toBe(404);
+  const firstBoot = tokenIn(source);
+  expect((await ask('GET', `/boot/${firstBoot}/config.ign`, { token: firstBoot })).statusCode).toBe(200);
+});
+
+it('an order to begin anew is not taken back by who has only heard the token', async () => {
+  const { plain, ask, context } = await world();
+  const host = context.inventory.index.host(HOST)!;
+  await giveOrder(context.events, host, { order: 'reinstall' }, Date.now());
+  const heard = tokenIn((await plain.inject(`/boot.ipxe?mac=${MAC}`)).body);
+  const isOrdered = async () => (await context.boot.attempts.recordOf(HOST)).reinstallAt !== undefined;
+  const body = { stage: 'ignition-done' };
+  const headers = { authorization: `Bearer ${heard}` };
+  expect((await plain.inject({ method: 'POST', url: '/agent/v1/stage', headers, body })).statusCode).toBe(
+    403,
+  );
+  expect(await isOrdered()).toBe(true);
+  expect((await ask('POST', '/agent/v1/stage', { token: heard, body })).statusCode).toBe(200);
+  expect(await isOrdered()).toBe(false);
+});
+
+it.each(
+  REPORTED_STAGES.slice(REPORTED_STAGES.indexOf('ignition-done')).filter((stage) => stage !== 'failed'),
+)('that a host is at %s is not believed over plain HTTP, where everybody hears its token', async (stage) => {
+  const { plain, token, context } = await world();
+  const headers = { authorization: `Bearer ${token}` };
+  const report = await plain.inject({ method: 'POST', url: '/agent/v1/stage', headers, body: { stage } });
+  expect(report.statusCode).toBe(403);
+  expect(await context.events.list({ kind: 'boot.stage', limit: 5 })).toEqual([]);
+});
+
+it('an IPv4 address is the same one on a socket for both families', async () => {
+  const { secure, plain, context } = await world();
+  const heard = tokenIn((await plain.inject(`/boot.ipxe?mac=${MAC}`)).body);
+  const remoteAddress = '::ffff:10.0.0.7';
+  // Files go straight to the socket, and there is none: what counts is that it was asked for.
+  await plain.inject({ url: `/boot/${heard}/kernel`, remoteAddress }).catch(() => {});
+  expect((await context.boot.attemptOf(heard))?.attempt.openedFrom).toBe('10.0.0.7');
+  const headers = { authorization: `Bearer ${heard}` };
+  const body = { nonce: NONCE };
+  await secure.inject({ method: 'POST', url: '/agent/v1/register', headers, body, remoteAddress });
+  expect(await context.events.list({ kind: 'agent.registered', limit: 1 })).toMatchObject([
+    { data: { address: '10.0.0.7' } },
+  ]);
+});
+
 it('a stranger on the same link with the token gets nothing', async () => {
   const { ask, token, context, refusals } = await world();
   const asker: Asker = { address: '10.0.0.66', isAttached: true, mac: 'aa:bb:cc:00:00:01' };
@@ -206,7 +279,7 @@ it('an installer gets its own configuration, and a stub for the disk that outliv
   expect((await ask('POST', '/agent/v1/first-boot')).body).toBe(stub.body);
   const { replace } = stub.json().ignition.config;
   expect(replace).not.toHaveProperty('verification');
-  const firstBoot = /\/boot\/([\w-]{22})\//.exec(replace.source)![1]!;
+  const firstBoot = tokenIn(replace.source);
   expect(firstBoot).not.toBe(token);
   await ask('POST', '/agent/v1/stage', { body: { stage: 'installed' } });
 
@@ -225,7 +298,7 @@ it('an installer gets its own configuration, and a stub for the disk that outliv
 it('arming a host again ends the token on its disk', async () => {
   const { ask, context } = await world('disk');
   const { source } = (await ask('POST', '/agent/v1/first-boot')).json().ignition.config.replace;
-  const firstBoot = /\/boot\/([\w-]{22})\//.exec(source)![1]!;
+  const firstBoot = tokenIn(source);
   await giveOrder(context.events, context.inventory.index.host(HOST)!, { order: 'reinstall' }, Date.now());
   expect((await ask('GET', `/boot/${firstBoot}/config.ign`, { token: firstBoot })).statusCode).toBe(403);
 });

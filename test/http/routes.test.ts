@@ -206,3 +206,20 @@ it('waits for no request for ever', async () => {
   expect(app.server.requestTimeout).toBeGreaterThan(0);
   expect(app.server.headersTimeout).toBeGreaterThan(0);
 });
+
+it('a log tells of faults, not of everybody who has to wait', async () => {
+  const context = await httpContext();
+  const said: string[] = [];
+  const loud = pino({}, { write: (line) => void said.push(line) });
+  const answers = [
+    async () => ({ problems: [{ severity: 'error', file: 'base.bu', line: 1, col: 1, message: 'no' }] }),
+    () => Promise.reject(new Error('a bug')),
+  ];
+  const renderer = { ...context.renderer, preview: (() => answers.shift()!()) as never };
+  const app = buildHttpApp({ context: { ...context, renderer }, logger: loud });
+  onTestFinished(() => app.close());
+  expect((await app.inject('/ignition/n1')).statusCode).toBe(503);
+  expect(said).toEqual([]);
+  expect((await app.inject('/ignition/n1')).statusCode).toBe(500);
+  expect(said.map((line) => JSON.parse(line))).toMatchObject([{ level: 50, err: { message: 'a bug' } }]);
+});

@@ -1,6 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
@@ -31,6 +32,27 @@ const PATHS = [
   '/api/v1/revisions',
   '/api/v1/revisions/in-force',
   '/static/style.css',
+  '/hosts/n1',
+  '/clusters/lab',
+  '/boot.ipxe',
+  '/boot.grub',
+  '/boot/aaaaaaaaaaaaaaaaaaaaaa/kernel',
+  '/boot/aaaaaaaaaaaaaaaaaaaaaa/pointer.ign',
+  '/loaders/autoexec.ipxe',
+  '/assets/..%2f..%2fkeys%2fadmin-token',
+  '/ignition/n1',
+  '/agent/v1/stage',
+  '/sysext/kubernetes.conf',
+  '/sysext/kubernetes/SHA256SUMS',
+  '/sysext/c/lab/kubernetes/SHA256SUMS.gpg',
+  '/api/v1/machines',
+  '/api/v1/hosts/n1/menu',
+  '/api/v1/hosts/n1/kubeadm',
+  '/api/v1/hosts/n1/release',
+  '/api/v1/clusters/lab',
+  '/api/v1/clusters/lab/kubeconfig',
+  '/api/v1/clusters/lab/pipeline',
+  '/api/v1/clusters/lab/pipeline/logs',
   '/nothing/here',
   '*',
   'http://127.0.0.1/healthz',
@@ -65,7 +87,10 @@ const ODDITIES = [
   'NaN',
   '',
 ];
-const QUERY_NAMES = ['limit', 'after', 'host', 'kind', 'limit[]', '__proto__', 'x'];
+const QUERY_NAMES =
+  'limit after host kind limit[] __proto__ x mac uuid serial vendor reveal revision file minor step hours'.split(
+    ' ',
+  );
 const HEADERS = [
   'content-type: application/json',
   'content-type: text/plain',
@@ -109,6 +134,22 @@ const BODIES = [
   '5\r\nhello\r\n0\r\n\r\n',
   'x'.repeat(100_000),
 ];
+
+// First: a machine that has said a hundred odd things is not listened to for a while.
+it('what machines say of themselves reaches a terminal as text, never as a command or a line of its own', async () => {
+  const mac = '52:54:00:99:00:01';
+  const query = new URLSearchParams({ mac, serial: 'SN\u001b[2J\nforged', vendor: 'V\u009b31m\u202e' });
+  expect((await appliance().ask(`/boot.ipxe?${query}`)).status).toBe(200);
+  for (const command of ['events', 'machines']) {
+    const { stdout } = await appliance().cli(command);
+    expect(stdout, command).toContain(mac);
+    const lines = stdout.split('\n');
+    expect(
+      lines.filter((line) => /^forged|[\p{Cc}\p{Cf}]/u.test(line)),
+      command,
+    ).toEqual([]);
+  }
+});
 
 it('answers thousands of odd requests with the JSON of an error, or with what was asked, and never with a fault', async () => {
   const { server } = appliance();
@@ -198,6 +239,30 @@ it.skipIf(!canSendRaw)('is not harmed by a datagram from port 0, which nobody ca
     send($s, pack("n4", 0, $ARGV[0], 8 + length $read, 0) . $read, 0, pack_sockaddr_in(0, inet_aton("127.0.0.1"))) or die $!`;
   await promisify(execFile)('perl', ['-e', script, String(server.tftpPort)]);
   await expectUnharmed(appliance());
+});
+
+it('a crowd of strangers can not talk down what is said about a wrong token', async () => {
+  const get = (path: string, localAddress: string) =>
+    new Promise<void>((resolve, reject) => {
+      const { httpPort: port } = appliance().server;
+      request({ host: '127.0.0.1', port, path, localAddress, agent: false }, (response) =>
+        response.resume().once('end', resolve),
+      )
+        .once('error', reject)
+        .end();
+    });
+  // More of them, each with more to say, than are listened to within a minute.
+  for (let machine = 0; machine < 100; machine++) {
+    const mac = `52:54:00:98:00:${machine.toString(16).padStart(2, '0')}`;
+    const crowd = Array.from({ length: 22 }, (_, n) => get(`/boot.ipxe?mac=${mac}`, `127.0.7.${n + 1}`));
+    await Promise.all(crowd);
+  }
+  await get(`/boot/${'x'.repeat(22)}/pointer.ign`, '127.0.9.9');
+  await until('it is told', async () =>
+    (await appliance().events('kind=boot.token-refused&limit=1000')).some((event) =>
+      JSON.stringify(event.data).includes('127.0.9.9'),
+    ),
+  );
 });
 
 /** Still the same process, still serving, and it has nothing to complain about. */

@@ -4,7 +4,7 @@ import { MAX_KUBECONFIG_HOURS } from '../../cluster/service.ts';
 import { RailheadError } from '../../errors.ts';
 import { findHost } from '../../lifecycle/describe-host.ts';
 import { ADMIN, PUBLIC } from '../access.ts';
-import { addressOf } from '../agent.ts';
+import { addressOf } from '../address.ts';
 import type { HttpContext } from '../context.ts';
 
 /** Clusters: how they are, who gets in, and a new beginning. */
