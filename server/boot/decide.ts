@@ -78,7 +78,8 @@ export function decide({ host, record, unservable, maxFailures, now }: DecideInp
   const silence = record.agentSeenAt === undefined ? Number.POSITIVE_INFINITY : now - record.agentSeenAt;
   if (!toDisk && !wantsReinstall && silence < AGENT_ALIVE_MS) {
     // It can't run and boot at once: this is either a stranger with its MAC, or it has restarted this moment.
-    const why = `its agent was heard of ${Math.round(silence / 1000)} s ago`;
+    // The same words for as long as it lasts: it is one event, however often the machine asks.
+    const why = `its agent was heard of within ${AGENT_ALIVE_MS / 1000} s`;
     return { action: 'wait', why, seconds: WAIT_SECONDS };
   }
   if (unservable !== undefined) return { action: 'wait', why: unservable, seconds: WAIT_SECONDS };

@@ -72,6 +72,7 @@ export async function runCli(io: CliIo): Promise<number> {
     // A command may have a --version of its own.
     .enablePositionalOptions()
     .showSuggestionAfterError()
+    .showHelpAfterError('`railhead --help` lists the commands, `railhead COMMAND --help` what they take.')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
