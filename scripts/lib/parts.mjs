@@ -287,6 +287,17 @@ const PARTS = {
     probe: (path) => [path, '--version'],
     version: /^sfdisk from util-linux (\S+)/m,
   },
+  /** path: `udevadm`; its rules are below the same root */
+  udev: {
+    what: 'udev',
+    why: 'virtual machines with a data disk need it',
+    packages: ['udev'],
+    main: /^udev$/,
+    skip: /^(?!(udev|libkmod2)$)/,
+    find: (root) => candidates(root, 'udevadm'),
+    probe: (path) => [path, '--version'],
+    version: /^(\d+)/,
+  },
   /** path: the program */
   shellcheck: {
     what: 'shellcheck',
@@ -296,6 +307,22 @@ const PARTS = {
     find: (root) => candidates(root, 'shellcheck'),
     probe: (path) => [path, '--version'],
     version: /^version: (\S+)/m,
+  },
+  /** path: the shell in a tree that is a whole system for flatcar-install, with udev: made to be booted */
+  installTools: {
+    what: 'system for flatcar-install',
+    why: 'the real one writes a disk in it',
+    packages:
+      'bash coreutils util-linux mount grep sed gawk gpg gpg-agent dirmngr wget curl bzip2 btrfs-progs udev kmod systemd-standalone-sysusers'.split(
+        ' ',
+      ),
+    suite: 'trixie',
+    main: /^util-linux$/,
+    skip: ONLY_FOR_A_RUNNING_SYSTEM,
+    ownLibrary: true,
+    find: (root) => (root ? [join(root, 'usr/bin/bash')] : []),
+    probe: (path) => [path, '--version'],
+    version: /^GNU bash, version (\S+)/m,
   },
   /** path: the program in a tree that is a whole system for it, with gpg: made to be run by chroot */
   sysupdate254: {

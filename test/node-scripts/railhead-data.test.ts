@@ -36,6 +36,9 @@ status=0
 exit "$status"
 `;
 
+/** What railhead-node leaves when the server has accepted it. */
+const REGISTER = 'echo fingerprint >/var/lib/railhead/registered-with';
+
 /** Partitions of files are no devices: the one that is meant is a file of its own. */
 const LSBLK = (sfdiskPath: string): string => `
 if '${sfdiskPath}' --dump "$3" 2>/dev/null | grep -q 'name="railhead-data"'; then
@@ -107,10 +110,11 @@ describe.skipIf(!canRun).each(SHELLS)('railhead-data in $name', (shell) => {
         for path in /etc/kubernetes /var/lib/etcd /var/lib/kubelet /var/lib/containerd /var/lib/cni /var/lib/railhead; do
           mountpoint -q "$path" || exit 90
         done
-        [ "$(stat -c %a /var/lib/etcd /var/lib/railhead | uniq)" = 700 ] || exit 91
+        [ "$(stat -c %a /etc/kubernetes /var/lib/etcd /var/lib/railhead | uniq)" = 700 ] || exit 91
         echo joined >/etc/kubernetes/kubelet.conf
         echo gone >/etc/not-kept
-        cat /etc/ssh/ssh_host_ed25519_key.pub >"$RAILHEAD_ETC/key"`,
+        cat /etc/ssh/ssh_host_ed25519_key.pub >"$RAILHEAD_ETC/key"
+        ${REGISTER}`,
     });
     expect(first, first.stderr).toMatchObject({ code: 0, state: 'empty' });
     const second = await boot({
@@ -121,7 +125,10 @@ describe.skipIf(!canRun).each(SHELLS)('railhead-data in $name', (shell) => {
         [ "$(stat -c %a /etc/ssh/ssh_host_ed25519_key)" = 600 ] || exit 93`,
     });
     expect(second, second.stderr).toMatchObject({ code: 0, state: 'kept' });
-    const wiped = await boot({ wipe: true, afterwards: '[ ! -e /etc/kubernetes/kubelet.conf ] || exit 90' });
+    const wiped = await boot({
+      wipe: true,
+      afterwards: `[ ! -e /etc/kubernetes/kubelet.conf ] || exit 90; ${REGISTER}`,
+    });
     expect(wiped, wiped.stderr).toMatchObject({ code: 0, state: 'empty' });
     expect(await boot()).toMatchObject({ code: 0, state: 'kept' });
     expect(await reported()).toBe('');
@@ -129,6 +136,16 @@ describe.skipIf(!canRun).each(SHELLS)('railhead-data in $name', (shell) => {
 
   // What a shell could do differently is in the one above.
   const isFirst = shell === SHELLS[0];
+  it.runIf(isFirst)('is empty until the host has registered with it, however often it boots', async () => {
+    const { boot } = await machine(through);
+    expect(await boot({ afterwards: 'echo half >/etc/kubernetes/pki.half' })).toMatchObject({
+      state: 'empty',
+    });
+    const second = await boot({ afterwards: `[ -e /etc/kubernetes/pki.half ] || exit 90; ${REGISTER}` });
+    expect(second, second.stderr).toMatchObject({ code: 0, state: 'empty' });
+    expect(await boot()).toMatchObject({ code: 0, state: 'kept' });
+  });
+
   it.runIf(isFirst).each([
     ['a file system', 'mkfs.ext4 -q -F "$0"'],
     [

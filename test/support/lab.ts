@@ -13,7 +13,7 @@ import { idOf, shortId } from '../../server/boot/attempts.ts';
 import { INITRD, KERNEL } from '../../server/boot/images.ts';
 import type { Event } from '../../server/events/kinds.ts';
 import { Appliance, type Ended, NODE, type Site, Started, siteEnv } from './appliance.ts';
-import { startTamperingRelay, type Tamper } from './lab-relay.ts';
+import { startForward, startTamperingRelay, type Tamper } from './lab-relay.ts';
 import type { LabTools } from './lab-tools.ts';
 import { cardsOf, Machine, type MachineEnd, type MachineSpec } from './machine.ts';
 import { until } from './poll.ts';
@@ -66,6 +66,8 @@ export interface LabOptions {
   tools: LabTools;
   /** The hosts, as in an inventory file; they are in the pools `ram` and `disk`. */
   hosts: string;
+  /** Another inventory file, for clusters and more pools. */
+  inventory?: string;
   /** Lines for dnsmasq, stronger than those that the product advises. */
   dhcp?: readonly string[];
   /** In place of the guest's own one. */
@@ -137,7 +139,7 @@ export class Lab {
       RAILHEAD_BOOT: this.#options.tools.bootDir,
       ...this.#options.env,
     };
-    this.appliance = new Appliance(this.#site, { through: this.#through, env });
+    this.appliance = new Appliance(this.#site, { through: this.through, env });
     await this.appliance.running();
   }
 
@@ -214,6 +216,13 @@ export class Lab {
     return kernelLine.replaceAll(`${SERVER}:${HTTP_PORT}/`, `${SERVER}:${port}/`);
   }
 
+  /** Lets whoever connects to this port of the server's machine reach a place outside of the lab. */
+  async forward(port: number, to: { host: string; port: number }): Promise<void> {
+    const socket = join(this.#site.dir, `forward-${port}.sock`);
+    this.#interposed.push(await startForward(socket, to));
+    await this.#startRelay({ host: SERVER, port }, { path: socket });
+  }
+
   /** Does something to the server's database, behind its back. */
   database<T>(work: (db: Database.Database) => T): T {
     const db = new Database(join(this.#site.data, 'railhead.db'));
@@ -231,7 +240,7 @@ export class Lab {
 
   /** Runs a command on the server's machine. */
   cli(...args: string[]): Promise<Ended> {
-    return new Started(args, { cwd: this.#site.dir, env: siteEnv(this.#site), through: this.#through }).ended;
+    return new Started(args, { cwd: this.#site.dir, env: siteEnv(this.#site), through: this.through }).ended;
   }
 
   async stop(): Promise<void> {
@@ -246,7 +255,7 @@ export class Lab {
   }
 
   async #start(): Promise<void> {
-    const { tools, hosts, initrd = tools.guest.initrd } = this.#options;
+    const { tools, hosts, inventory, initrd = tools.guest.initrd } = this.#options;
     this.#keeper = spawn('unshare', ['-n', 'sh', '-ec', NETWORK], { stdio: ['pipe', 'pipe', 'inherit'] });
     await isReady(this.#keeper, 'the network');
 
@@ -256,6 +265,7 @@ export class Lab {
     for (const file of INSTALLED) await writeFile(this.#image(file), file);
     await mkdir(this.#site.inventory);
     await writeFile(join(this.#site.inventory, 'lab.yaml'), `${POOLS}hosts:\n${hosts}`);
+    if (inventory !== undefined) await writeFile(join(this.#site.inventory, 'more.yaml'), inventory);
     await this.startServer();
 
     await this.#startRelay({ path: this.#relay }, { host: SERVER, port: HTTP_PORT });
@@ -311,7 +321,7 @@ export class Lab {
     const taps = this.#freeTaps.splice(0, cards.length);
     const machine = new Machine(spec, {
       tools: this.#options.tools,
-      through: this.#through,
+      through: this.through,
       taps,
       dir: mkdtempSync(join(this.#site.dir, 'machine-')),
     });
@@ -359,12 +369,12 @@ export class Lab {
   }
 
   /** Starts a program in the lab's network; it ends when this process does. */
-  get #through(): string[] {
+  get through(): string[] {
     return ['nsenter', '-t', String(this.#keeper.pid), '-n', 'setpriv', '--pdeathsig', 'KILL'];
   }
 
   #spawn(command: readonly string[]): ChildProcess {
-    const [program = '', ...args] = [...this.#through, ...command];
+    const [program = '', ...args] = [...this.through, ...command];
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     this.#started.push(child);
     return child;

@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { Event } from '../../server/events/kinds.ts';
+import { ROOT } from './appliance.ts';
+import { ALL_STAGES, type Boot, stagesOf } from './lab.ts';
+
+/** What a host gets through whose kernel and initrd were there already (`kernelLine`). */
+export const STAGES_FROM_POINTER = ALL_STAGES.slice(ALL_STAGES.indexOf('pointer-sent'));
+
+/** All the way, as this host: with its files, registered, and everything said. */
+export function expectProvisioned(boot: Boot, host: string, stages: readonly string[] = ALL_STAGES): void {
+  expect(boot.end).toBe('off');
+  expect(stagesOf(boot)).toEqual(stages.map((stage) => `${host} ${stage}`));
+  expect(filesOn(boot)).toMatchObject({
+    '/etc/hostname': { mode: '644', md5: md5(`${host}\n`) },
+    '/etc/railhead/node.env': {
+      mode: '644',
+      md5: md5(`RAILHEAD_URL=https://10.55.0.1:8443\nRAILHEAD_HOST=${host}\n`),
+    },
+    '/etc/railhead/token': { mode: '600', md5: md5(`${tokenOf(boot)}\n`) },
+    '/opt/railhead/bin/railhead-node': {
+      mode: '755',
+      md5: md5(readFileSync(join(ROOT, 'templates/ignition/files/railhead-node'))),
+    },
+  });
+  expect(ofKind(boot, 'agent.registered', host)).toMatchObject([
+    { attempt: boot.attempt, data: { address: expect.toBeOneOf(boot.addresses) } },
+  ]);
+}
+
+/** Of all machines that were on, or of this host. */
+export function ofKind<K extends Event['kind']>({ events }: Boot, kind: K, host?: string) {
+  return events.filter(
+    (event): event is Extract<Event, { kind: K }> =>
+      event.kind === kind && (host === undefined || event.host === host),
+  );
+}
+
+/** What Ignition wrote, as the guest tells. */
+export function filesOn({ serial }: Boot): Record<string, { mode: string; md5: string }> {
+  return Object.fromEntries(
+    [...serial.matchAll(/^GUEST: file (\d+) (\w{32}) (\S+)$/gm)].map(([, mode = '', md5 = '', path = '']) => [
+      path,
+      { mode, md5 },
+    ]),
+  );
+}
+
+export function machineIdOf({ serial }: Boot): string {
+  return /systemd\.machine_id=(\w{32})/.exec(serial)![1]!;
+}
+
+export function tokenOf({ serial }: Boot): string {
+  return /\/boot\/([\w-]{22})\/pointer\.ign/.exec(serial)![1]!;
+}
+
+export function md5(content: string | Buffer): string {
+  return createHash('md5').update(content).digest('hex');
+}
