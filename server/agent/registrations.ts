@@ -83,7 +83,8 @@ export class Registrations {
       return [{ kind: 'agent.alarm', host: host.name, attempt: shortId(attempt), data: { address, reason } }];
     });
     if (known === undefined || (known.nonce === nonce && known.revoked_at === null)) return token;
-    throw new RailheadError('RH_TOKEN_REFUSED', 'This boot has registered already.', {
+    // A code of its own: other refusals a person can lift, but this one only a new boot.
+    throw new RailheadError('RH_REGISTERED_ALREADY', 'This boot has registered already.', {
       hint: `Find out which machine is ${host.name}; then \`railhead release ${host.name}\` and boot it anew.`,
     });
   }

@@ -51,6 +51,11 @@ export class AssetService {
     return this.#job?.status;
   }
 
+  /** What images are verified with here, if it is known, so that machines verify with the same. */
+  signingKey(): Promise<string | undefined> {
+    return this.#tools.key.kept();
+  }
+
   sync({ refresh = false }: { refresh?: boolean } = {}): JobStatus {
     // Who wants the same as what runs already may watch it.
     if (this.#job?.isRunning && this.#job.kind === 'sync') return this.#job.status;

@@ -24,6 +24,8 @@ export class SigningKey {
   readonly #options: SigningKeyOptions;
   /** Several downloads may want it at once: it is fetched for all of them together. */
   #refreshing: Promise<string> | undefined;
+  /** A file that was found to be of the pinned key: looking again takes long. */
+  #known: string | undefined;
 
   constructor(options: SigningKeyOptions) {
     this.#options = options;
@@ -35,7 +37,7 @@ export class SigningKey {
 
   /** The key file's text; fetched when there is none yet. */
   async load(signal: AbortSignal): Promise<string> {
-    return (await this.#read()) ?? this.refresh(signal);
+    return (await this.kept()) ?? this.refresh(signal);
   }
 
   /** Fetches the key file anew, and keeps it if it is of the pinned key. */
@@ -68,8 +70,12 @@ export class SigningKey {
     return text;
   }
 
-  async #read(): Promise<string | undefined> {
+  /** The key file's text, if there is one; nothing is fetched. */
+  async kept(): Promise<string | undefined> {
     const text = await readFile(this.#options.file, 'utf8').catch(() => undefined);
-    return text !== undefined && (await pinnedKey(text, this.fingerprint)) !== undefined ? text : undefined;
+    if (text === undefined || text === this.#known) return text;
+    if ((await pinnedKey(text, this.fingerprint)) === undefined) return undefined;
+    this.#known = text;
+    return text;
   }
 }

@@ -84,11 +84,20 @@ describe.each(SHELLS)('railhead-install in $name', (shell) => {
     expect(await stagesOf(name)).toContain('installed');
   });
 
+  it('verifies with the key that the server has, if it was given one', async () => {
+    const { node } = await installer(shell);
+    await node.write('etc/images.asc', 'a key');
+    const { code, stderr } = await node.run('railhead-install');
+    expect(code, stderr).toBe(0);
+    expect((await node.text('argv')).split('\0').slice(-3)).toEqual(['-k', node.path('etc/images.asc'), '']);
+  });
+
   it.each([
     [
       'flatcar-install fails',
       'flatcar-install',
-      "echo 'one line'; echo 'gpg: \"bad\" signature' >&2; exit 3",
+      // In the end the real one tells how it wipes the disk.
+      "echo 'one line'; echo 'gpg: \"bad\" signature' >&2; for i in 1 2 3; do echo '/dev/sda: 8 bytes were erased'; done; exit 3",
       'flatcar-install failed: one line gpg: "bad" signature ',
     ],
     [

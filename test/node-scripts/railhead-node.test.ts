@@ -61,14 +61,41 @@ describe.each(SHELLS)('railhead-node in $name', (shell) => {
     );
   });
 
-  it('a second machine with the same token is not registered, and it is an alarm', async () => {
+  it('a second machine with the same token is not registered, it is an alarm, and it asks no more', async () => {
     const { name, node } = await booted(shell);
     await node.run('railhead-node', ['register']);
-    const second = node.start('railhead-node', ['register'], { RAILHEAD_STATE: node.path('stranger') });
-    await until('it is an alarm', async () => (await kinds('agent.alarm', name)).length === 1);
-    await until('it is turned away', () => second.said().includes('not registered yet'));
-    await second.stop();
+    const { code, stderr } = await node.run('railhead-node', ['register'], {
+      RAILHEAD_STATE: node.path('stranger'),
+    });
+    expect(code, stderr).toBe(77);
+    expect(stderr).toContain('not registered yet: {');
+    expect(stderr).toContain('not registered until the next one');
+    expect(await kinds('agent.alarm', name)).toHaveLength(1);
     await expect(stat(node.path('stranger/token'))).rejects.toThrow('ENOENT');
+  });
+
+  it('a refusal that a person can lift is asked about again, but seldom', async () => {
+    const { name, node, token } = await booted(shell);
+    await node.write('etc/token', `${'x'.repeat(22)}\n`);
+    const refused = node.start('railhead-node', ['register']);
+    await until('it is turned away', () => refused.said().includes('asking again in 300 seconds'));
+    expect(refused.said().match(/not registered yet/g)).toHaveLength(1);
+    await refused.stop();
+    expect(await kinds('agent.registered', name)).toEqual([]);
+    await node.write('etc/token', `${token}\n`);
+    expect(await node.run('railhead-node', ['register'])).toMatchObject({ code: 0 });
+  });
+
+  it('a host that is held waits; a release ends its boot, and it says so', async () => {
+    const { name, node } = await booted(shell);
+    expect(await fleet.appliance().cli('hold', name)).toMatchObject({ code: 0 });
+    const waiting = node.start('railhead-node', ['register']);
+    await until('it asks again', () => waiting.said().split('RH_HOST_HELD').length > 2);
+    expect(waiting.said()).not.toContain('a person has to look');
+    expect(await fleet.appliance().cli('release', name)).toMatchObject({ code: 0 });
+    await until('it says so', () => waiting.said().includes('or to boot this machine anew'));
+    await waiting.stop();
+    expect(await kinds('agent.registered', name)).toEqual([]);
   });
 
   it('reports while the server restarts', async () => {
@@ -147,4 +174,14 @@ describe.each(SHELLS)('railhead-node in $name', (shell) => {
       stderr: expect.stringContaining('usage:'),
     });
   });
+});
+
+it('the unit starts it again when it fails, but not when it is not to ask again', async () => {
+  const { name } = fleet.next();
+  const { systemd } = JSON.parse((await fleet.appliance().ask(`/ignition/${name}`)).body);
+  const { contents } = systemd.units.find(
+    (unit: { name: string }) => unit.name === 'railhead-register.service',
+  );
+  expect(contents).toContain('\nRestart=on-failure\n');
+  expect(contents).toContain('\nRestartPreventExitStatus=77\n');
 });
