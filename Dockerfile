@@ -21,6 +21,29 @@ COPY templates templates
 COPY scripts scripts
 
 
+# kubectl and helm for the post-install pipeline: Debian's are too old for the Kubernetes of the example. The sums are
+# those that the two projects publish; another version needs others.
+FROM debian:${DEBIAN}-slim AS kubernetes-tools
+ARG KUBECTL=1.36.4
+ARG HELM=4.2.3
+RUN apt-get update \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates curl \
+ && rm -rf /var/lib/apt/lists/*
+RUN set -eu; arch=$(dpkg --print-architecture); \
+    case $arch in \
+      amd64) kubectl=8b8f088da2dab964f853b38464033b1be15ede2839eca751482357c45abdd05a \
+             helm=e9b88b4ee95b18c706839c28d3a0220e5bc470e9cd9262410c90793c45ff8b7c ;; \
+      arm64) kubectl=0ecf44450ee6063bf19dd166a103ee6df4a9034455c2abce626e6eea657d73fb \
+             helm=21abd9354d39b2cd79a8d76be6912cd137a983cbf997193503fb8a6a6e2f2785 ;; \
+      *) echo "there are no tools for $arch here" >&2; exit 1 ;; \
+    esac; \
+    curl -fsSL --retry 3 -o /usr/local/bin/kubectl "https://dl.k8s.io/release/v$KUBECTL/bin/linux/$arch/kubectl"; \
+    curl -fsSL --retry 3 -o /tmp/helm.tar.gz "https://get.helm.sh/helm-v$HELM-linux-$arch.tar.gz"; \
+    printf '%s  %s\n' "$kubectl" /usr/local/bin/kubectl "$helm" /tmp/helm.tar.gz | sha256sum --check --strict; \
+    tar -xzf /tmp/helm.tar.gz -C /usr/local/bin --strip-components=1 "linux-$arch/helm"; \
+    chmod 0755 /usr/local/bin/kubectl /usr/local/bin/helm
+
+
 # DHCP for a lab without one (compose profile `lab`). Not part of Railhead's own image.
 FROM debian:${DEBIAN}-slim AS lab-dhcp
 RUN apt-get update \
@@ -35,6 +58,9 @@ RUN groupadd --gid 10001 railhead \
  && install -d -m 0750 -o 10001 -g 10001 /var/lib/railhead \
  && install -d -o 10001 -g 10001 /etc/railhead/inventory /srv/railhead /srv/railhead/boot /srv/railhead/assets \
  && ln -s /app/node_modules/.bin/node /usr/local/bin/node
+COPY --from=kubernetes-tools /usr/local/bin/kubectl /usr/local/bin/helm /usr/local/bin/
+# Whom they trust when they fetch charts: the slim image knows nobody.
+COPY --from=kubernetes-tools /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /app /app
 WORKDIR /app
 ENV NODE_ENV=production \

@@ -157,8 +157,10 @@ export class Attempts {
         events.push(...(await this.#open(db, { ...row, opened_from: address }, before, changes, now)));
       }
       if ('stage' in step) events.push(...(await this.#note(db, row, step, changes, now)));
+      // Its node may be Ready before its report of having joined is here.
+      const isBehind = changes.state === 'joined' && before?.state === 'ready';
       // A held host stays held, whatever it does meanwhile.
-      if (changes.state === undefined || changes.state === before?.state || before?.hold_reason) {
+      if (changes.state === undefined || changes.state === before?.state || isBehind || before?.hold_reason) {
         delete changes.state;
       } else {
         changes.state_since = now;

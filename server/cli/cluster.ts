@@ -57,7 +57,7 @@ function describe(one: ClusterDescription): string[] {
   const reason = api.reason === '' ? '' : ` (${api.reason})`;
   return [
     `${one.name}: Kubernetes ${one.kubernetes}, ${one.hosts} hosts`,
-    `API        ${one.endpoint ?? 'nobody knows yet where'}: ${api.state}${reason}${api.since === null ? '' : ` since ${api.since}`}`,
+    `API        ${one.endpoint ?? 'nobody knows yet where'}: ${api.state}${reason}${api.since === null ? '' : ` since ${api.since}`}${api.version === null ? '' : `, ${api.version}`}`,
     init === null
       ? 'Begun      not yet: the first control-plane host that asks begins it'
       : `Begun      by ${init.host} at ${init.since}${init.done === null ? ', not done yet' : ''}`,

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { ClusterDescription } from '../cluster/describe.ts';
 import { examine } from '../doctor/checks.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { EXIT, RailheadError } from '../errors.ts';
@@ -25,6 +26,7 @@ export function registerDoctor(program: Command, io: CliIo): void {
         nodeBinary: io.nodeBinary,
         env: io.env,
         runningUrl: running?.url,
+        clusterVersions: running?.clusterVersions ?? new Map(),
       });
       for (const { part, message } of running?.readiness.reasons ?? []) {
         findings.push({ name: `server: ${part}`, status: 'fail', message });
@@ -36,13 +38,21 @@ export function registerDoctor(program: Command, io: CliIo): void {
     });
 }
 
-async function runningServer(
-  io: CliIo,
-  flags: ServerFlags,
-): Promise<{ running?: { url: string; readiness: Readiness }; fault?: Finding }> {
+interface Running {
+  url: string;
+  readiness: Readiness;
+  clusterVersions: ReadonlyMap<string, string>;
+}
+
+async function runningServer(io: CliIo, flags: ServerFlags): Promise<{ running?: Running; fault?: Finding }> {
   try {
     const client = await connect(io, flags);
-    return { running: { url: client.url, readiness: await client.get<Readiness>('/readyz') } };
+    const readiness = await client.get<Readiness>('/readyz');
+    const clusters = await client.get<ClusterDescription[]>('/api/v1/clusters');
+    const versions = clusters.flatMap(({ name, api }) =>
+      api.version === null ? [] : [[name, api.version] as const],
+    );
+    return { running: { url: client.url, readiness, clusterVersions: new Map(versions) } };
   } catch (error) {
     if (!(error instanceof RailheadError) || error.exitCode !== EXIT.server) throw error;
     if (error.code === 'RH_SERVER_NOT_RUNNING') return {};

@@ -7,8 +7,8 @@ export interface JoinInput {
   joinedAt: number | undefined;
   /** Who may run `kubeadm init`, if anybody has asked yet. */
   claim: { host: string; done: boolean; answers: number } | undefined;
-  /** Whether the API has ever answered, and whether it does now. */
-  api: { everSeen: boolean; isUp: boolean };
+  /** Whether the API has ever answered, whether it does now, and why not. */
+  api: { everSeen: boolean; isUp: boolean; reason: string };
   /** Its own turn to join, and that of another control-plane host, as long as they last. */
   ownJoin: { answers: number } | undefined;
   otherControlPlane: { host: string; until: number } | undefined;
@@ -56,7 +56,8 @@ export function decideJoin({
     return { action: 'wait', for: `the API of ${cluster}, which ${claim.host} is setting up` };
   if (!api.isUp) {
     const lost = isFirst ? `; if it is lost for good: \`railhead cluster reinit ${cluster} --yes\`` : '';
-    return { action: 'wait', for: `the API of ${cluster}, which doesn't answer now${lost}` };
+    const why = api.reason === '' ? '' : ` (${api.reason})`;
+    return { action: 'wait', for: `the API of ${cluster}, which doesn't answer now${why}${lost}` };
   }
   if (isControlPlane && otherControlPlane !== undefined) {
     const until = new Date(otherControlPlane.until).toISOString().slice(11, 16);

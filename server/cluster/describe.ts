@@ -12,7 +12,14 @@ export interface ClusterDescription {
   name: string;
   kubernetes: string;
   endpoint: string | null;
-  api: { state: ApiStatus['state']; since: string | null; reason: string; firstSeen: string | null };
+  api: {
+    state: ApiStatus['state'];
+    since: string | null;
+    reason: string;
+    firstSeen: string | null;
+    /** What its API server is, which may be another than `kubernetes` wants; `null` until it was seen. */
+    version: string | null;
+  };
   hosts: number;
   /** Nodes as the API showed them last; `Unknown` while it can't be asked. */
   nodes: { name: string; ready: string; reason: string; version: string; since: string }[];
@@ -52,6 +59,7 @@ export async function describeCluster(input: DescribeInput): Promise<ClusterDesc
       since: api.since === 0 ? null : iso(api.since),
       reason: api.reason,
       firstSeen: row?.api_seen_at ? iso(row.api_seen_at) : null,
+      version: api.version ?? null,
     },
     hosts: membersOf(cluster, hosts).length,
     nodes: nodes.map((node) => ({

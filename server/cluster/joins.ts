@@ -31,6 +31,7 @@ import { type ClusterApi, explainApiFault } from './kubernetes-api.ts';
 import { pinOf } from './pki.ts';
 import type { SecretsStore } from './secrets-store.ts';
 import type { Tokens } from './tokens.ts';
+import type { ApiStatus } from './watch.ts';
 
 /** How long a control-plane host may take before it is the next one's turn: images have to be pulled. */
 const TURN_MS = 20 * 60_000;
@@ -44,7 +45,7 @@ export interface JoinsOptions {
   inventory: () => InventoryIndex;
   readSecret: SecretReader;
   openApi: (cluster: ClusterSpec) => Promise<ClusterApi>;
-  isUp: (cluster: string) => boolean;
+  statusOf: (cluster: string) => ApiStatus;
   isNews: (source: string, what: string) => boolean;
 }
 
@@ -161,11 +162,12 @@ export class Joins {
     );
     const own = joins.find((join) => join.host === host.name);
     const row = await findCluster(db, cluster.name);
+    const { state, reason } = this.#options.statusOf(cluster.name);
     return decideJoin({
       host,
       joinedAt: (await findHostRow(db, host.name))?.joined_at ?? undefined,
       claim: claim && { host: claim.host, done: claim.done_at !== null, answers: claim.answers },
-      api: { everSeen: typeof row?.api_seen_at === 'number', isUp: this.#options.isUp(cluster.name) },
+      api: { everSeen: typeof row?.api_seen_at === 'number', isUp: state === 'up', reason },
       ownJoin: own && { answers: own.answers },
       otherControlPlane: other && { host: other.host, until: other.expires_at },
     });

@@ -1,4 +1,4 @@
-import type { CoreV1Api, RbacAuthorizationV1Api, V1Node, Watch } from '@kubernetes/client-node';
+import type { CoreV1Api, RbacAuthorizationV1Api, V1Node, VersionApi, Watch } from '@kubernetes/client-node';
 import { systemCode } from '../errors.ts';
 import { secretNameOf, type tokenSecret } from './bootstrap-token.ts';
 
@@ -9,6 +9,8 @@ export interface ApiNode {
   kubeletVersion: string;
   /** It bears the label that kubeadm gives it when all else is done. */
   isControlPlane: boolean;
+  /** Neither cordoned nor tainted: an ordinary pod may run there. */
+  takesPods: boolean;
   ready: { status: string; reason: string; message: string; heartbeatAt: number };
 }
 
@@ -16,6 +18,8 @@ export type NodeChange = { type: 'ADDED' | 'MODIFIED' | 'DELETED'; node: ApiNode
 
 /** What is asked of the API of a cluster; tests have others. */
 export interface ClusterApi {
+  /** Of the API server: `v1.36.4`. */
+  version(): Promise<string>;
   listNodes(): Promise<{ nodes: ApiNode[]; resourceVersion: string }>;
   /** Tells of changes until the server ends it, it is silent for too long, or `signal` says so. */
   watchNodes(
@@ -53,20 +57,36 @@ export async function openClusterApi(kubeconfig: string): Promise<ClusterApi> {
       },
     ],
   });
-  const core = new k8s.CoreV1Api(settings);
-  const rbac = new k8s.RbacAuthorizationV1Api(settings);
-  return new KubernetesApi(core, rbac, new k8s.Watch(config));
+  return new KubernetesApi({
+    core: new k8s.CoreV1Api(settings),
+    rbac: new k8s.RbacAuthorizationV1Api(settings),
+    version: new k8s.VersionApi(settings),
+    watch: new k8s.Watch(config),
+  });
+}
+
+interface Clients {
+  core: CoreV1Api;
+  rbac: RbacAuthorizationV1Api;
+  version: VersionApi;
+  watch: Watch;
 }
 
 class KubernetesApi implements ClusterApi {
   readonly #core: CoreV1Api;
   readonly #rbac: RbacAuthorizationV1Api;
+  readonly #version: VersionApi;
   readonly #watch: Watch;
 
-  constructor(core: CoreV1Api, rbac: RbacAuthorizationV1Api, watch: Watch) {
+  constructor({ core, rbac, version, watch }: Clients) {
     this.#core = core;
     this.#rbac = rbac;
+    this.#version = version;
     this.#watch = watch;
+  }
+
+  async version(): Promise<string> {
+    return (await this.#version.getCode()).gitVersion;
   }
 
   async listNodes(): Promise<{ nodes: ApiNode[]; resourceVersion: string }> {
@@ -139,7 +159,10 @@ export function explainApiFault(error: unknown): string {
   if (status !== undefined) return status === 403 ? 'it refuses us (403)' : `it answers with ${status}`;
   const cause = (error as { cause?: unknown } | null)?.cause;
   const code = systemCode(cause) ?? systemCode(error) ?? '';
-  if (/CERT|SELF_SIGNED|UNABLE_TO|ERR_TLS|ALTNAME/.test(code)) {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    return 'its certificate is not good for this endpoint: `endpoint` of the inventory is not among the names it was made for';
+  }
+  if (/CERT|SELF_SIGNED|UNABLE_TO|ERR_TLS/.test(code)) {
     return `what answers there is not this cluster: its certificate is not signed by our CA (${code})`;
   }
   if (code !== '') return `no answer (${code})`;
@@ -147,13 +170,17 @@ export function explainApiFault(error: unknown): string {
   return name === 'TimeoutError' ? `no answer within ${REQUEST_MS / 1000} s` : 'no answer';
 }
 
-function toNode({ metadata, status }: V1Node): ApiNode {
+/** A node as the API tells of it. Pure. */
+export function toNode({ metadata, spec, status }: V1Node): ApiNode {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   return {
     name: metadata?.name ?? '',
     createdAt: timeOf(metadata?.creationTimestamp),
     kubeletVersion: status?.nodeInfo?.kubeletVersion ?? '',
     isControlPlane: metadata?.labels?.['node-role.kubernetes.io/control-plane'] !== undefined,
+    takesPods:
+      spec?.unschedulable !== true &&
+      !(spec?.taints ?? []).some(({ effect }) => effect === 'NoSchedule' || effect === 'NoExecute'),
     ready: {
       status: ready?.status ?? 'Unknown',
       reason: ready?.reason ?? 'NoReport',

@@ -21,7 +21,7 @@ import { type ClusterDescription, describeCluster } from './describe.ts';
 import { type Endpoint, endpointOf, formatEndpoint } from './endpoint.ts';
 import { Joins, type KubeadmAnswer } from './joins.ts';
 import { ADMINS, makeKubeconfig } from './kubeconfig.ts';
-import type { ClusterApi } from './kubernetes-api.ts';
+import type { ApiNode, ClusterApi } from './kubernetes-api.ts';
 import { previewKubeadm } from './preview.ts';
 import { type Sealer, SecretsStore } from './secrets-store.ts';
 import { Tokens } from './tokens.ts';
@@ -77,7 +77,7 @@ export class ClusterService {
       inventory,
       readSecret,
       openApi,
-      isUp: (cluster) => this.#watch.statusOf(cluster).state === 'up',
+      statusOf: (cluster) => this.#watch.statusOf(cluster),
       isNews,
     });
     this.#watch = new ClusterWatch({
@@ -181,6 +181,11 @@ export class ClusterService {
 
   statusOf(name: string): ApiStatus {
     return this.#watch.statusOf(name);
+  }
+
+  /** Its nodes as they were seen last; worth something only while its API is up. */
+  nodesOf(name: string): readonly ApiNode[] {
+    return this.#watch.nodesOf(name);
   }
 
   async list(): Promise<ClusterDescription[]> {

@@ -15,6 +15,8 @@ export interface ApiStatus {
   since: number;
   /** Why it is unknown. */
   reason: string;
+  /** Of its API server, as it said last; `undefined` as long as it has said nothing. */
+  version?: string | undefined;
 }
 
 /** A cluster that somebody has begun, and where its API is or will be. */
@@ -63,6 +65,8 @@ export class ClusterWatch {
   readonly #pace: Pace;
   readonly #runners = new Map<string, Runner>();
   readonly #status = new Map<string, ApiStatus>();
+  /** As they were seen last. */
+  readonly #nodes = new Map<string, readonly ApiNode[]>();
   #timer: NodeJS.Timeout | undefined;
   #isRunning = false;
   #looking: Promise<void> = Promise.resolve();
@@ -95,6 +99,11 @@ export class ClusterWatch {
     return this.#status.get(cluster) ?? { state: 'not-begun', since: 0, reason: 'nobody has begun it yet' };
   }
 
+  /** Its nodes, as they were seen last: only worth something while it is up. */
+  nodesOf(cluster: string): readonly ApiNode[] {
+    return this.#nodes.get(cluster) ?? [];
+  }
+
   /** Begins to watch what is new, ends what is no longer there or has moved. */
   async look(): Promise<void> {
     const targets = await this.#options.targets();
@@ -105,6 +114,7 @@ export class ClusterWatch {
       runner.stop.abort();
       this.#runners.delete(name);
       this.#status.delete(name);
+      this.#nodes.delete(name);
     }
     for (const target of targets) {
       const { name } = target.cluster;
@@ -136,11 +146,12 @@ export class ClusterWatch {
   async #once(target: WatchTarget, signal: AbortSignal): Promise<void> {
     const { cluster } = target;
     const api = await this.#options.openApi(cluster);
-    const { nodes, resourceVersion } = await api.listNodes();
+    const [{ nodes, resourceVersion }, version] = await Promise.all([api.listNodes(), api.version()]);
     if (signal.aborted) return;
     const byName = new Map(nodes.map((node) => [node.name, node]));
-    await this.#noteUp(target);
-    await this.#observe(cluster.name, [...byName.values()]);
+    this.#nodes.set(cluster.name, nodes);
+    await this.#noteUp(target, version);
+    await this.#observe(cluster.name, nodes);
     await this.#options.onUp(cluster, api).catch(this.#options.onFault);
     // Changes that come while one is being written down are taken together.
     let tail = Promise.resolve();
@@ -148,6 +159,7 @@ export class ClusterWatch {
     const onChange = (change: NodeChange) => {
       if (change.type === 'DELETED') byName.delete(change.node.name);
       else byName.set(change.node.name, change.node);
+      this.#nodes.set(cluster.name, [...byName.values()]);
       if (isDue) return;
       isDue = true;
       tail = tail
@@ -161,21 +173,25 @@ export class ClusterWatch {
     await tail;
   }
 
-  async #noteUp({ cluster, endpoint }: WatchTarget): Promise<void> {
-    if (this.#status.get(cluster.name)?.state === 'up') return;
+  async #noteUp({ cluster, endpoint }: WatchTarget, version: string): Promise<void> {
+    const before = this.#status.get(cluster.name);
+    if (before?.state === 'up') {
+      this.#status.set(cluster.name, { ...before, version });
+      return;
+    }
     const now = this.#options.now();
     await this.#options.events.transact(async (db) => {
       const first = await noteApiSeen(db, cluster.name, now);
       return [{ kind: 'cluster.api-up', data: { cluster: cluster.name, endpoint, first } }];
     });
-    this.#status.set(cluster.name, { state: 'up', since: now, reason: '' });
+    this.#status.set(cluster.name, { state: 'up', since: now, reason: '', version });
   }
 
   async #noteUnknown({ cluster, endpoint }: WatchTarget, reason: string): Promise<void> {
     const before = this.#status.get(cluster.name);
     const now = this.#options.now();
     const since = before?.state === 'unknown' ? before.since : now;
-    this.#status.set(cluster.name, { state: 'unknown', since, reason });
+    this.#status.set(cluster.name, { state: 'unknown', since, reason, version: before?.version });
     // Before it was ever up this is no news: it is being built.
     const { store, events } = this.#options;
     const everSeen = (await findCluster(store.db, cluster.name))?.api_seen_at ?? null;

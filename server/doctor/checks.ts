@@ -25,6 +25,8 @@ export interface DoctorInput {
   env: Readonly<Record<string, string | undefined>>;
   /** The server that runs on the data folder, if one answers. */
   runningUrl: string | undefined;
+  /** What the API servers of clusters are, as far as that server has seen them; by the cluster's name. */
+  clusterVersions: ReadonlyMap<string, string>;
 }
 
 /** Looks at everything that has to be right before a machine can boot; changes nothing. */
@@ -39,7 +41,7 @@ export async function examine(input: DoctorInput): Promise<Finding[]> {
     ...inventoryFindings,
     ...network(settings, inventory),
     ...(await missing(settings, inventory)),
-    ...(inventory === undefined ? [] : await examinePostInstall(settings, inventory, input.env)),
+    ...(inventory === undefined ? [] : await examinePostInstall(settings, inventory, input)),
   ];
 }
 

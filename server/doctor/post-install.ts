@@ -9,6 +9,7 @@ import { TOOL_SOURCES, Tools } from '../pipeline/tools.ts';
 import type { Settings } from '../settings.ts';
 import { VERSION } from '../version.ts';
 import { examineSource, judgeClock, type Reached, sourcesOf } from './chart-sources.ts';
+import type { DoctorInput } from './checks.ts';
 import type { Finding } from './finding.ts';
 import { judgeTool } from './kubernetes-tools.ts';
 
@@ -19,9 +20,14 @@ const REACH_MS = 5_000;
 export async function examinePostInstall(
   settings: Settings,
   { clusters }: Pick<Inventory, 'clusters'>,
-  env: Readonly<Record<string, string | undefined>>,
+  { env, clusterVersions }: Pick<DoctorInput, 'env' | 'clusterVersions'>,
 ): Promise<Finding[]> {
   if (clusters.length === 0) return [];
+  // What is there counts, not what is to be: they differ before an upgrade and after one by hand.
+  const seen = clusters.map(({ name, kubernetes }) => ({
+    name,
+    kubernetes: clusterVersions.get(name)?.replace(/^v/, '') ?? kubernetes,
+  }));
   const childEnv = baseEnvironment(env, settings);
   const tools = new Tools({
     wanted: { kubectl: settings.kubectl, helm: settings.helm },
@@ -31,7 +37,7 @@ export async function examinePostInstall(
     const path = await tools.find(tool);
     const version = path === undefined ? undefined : await versionOf(tool, path, childEnv);
     const get = `Install it (${TOOL_SOURCES[tool]}), or say where it is with --${tool} PROGRAM.`;
-    return judgeTool({ tool, path, version, get }, clusters);
+    return judgeTool({ tool, path, version, get }, seen);
   });
   const web = new Web({
     userAgent: `railhead/${VERSION}`,

@@ -23,11 +23,15 @@ export const clusterPage =
         const pipeline = await context.pipeline.status(wanted);
         const cluster = clusters.find(({ name }) => name === pipeline.name)!;
         const hosts = all.filter((host) => host.cluster === cluster.name && host.member);
-        const [observed, log] = await Promise.all([
+        const [described, observed, log] = await Promise.all([
+          context.clusters.describe(cluster.name),
           observeHosts(store.db, hosts, Date.now()),
           context.pipeline.logs.list({ cluster: cluster.name, limit: LOG_PIECES_SHOWN }),
         ]);
-        return sendPage(reply, render(clusterView({ version, cluster, hosts, observed, pipeline, log })));
+        return sendPage(
+          reply,
+          render(clusterView({ version, cluster, described, hosts, observed, pipeline, log })),
+        );
       },
     );
   };

@@ -30,8 +30,6 @@ export function createPipeline(options: CreatePipelineOptions): PipelineService 
     folders,
     tools,
     env: childEnv,
-    access:
-      access ??
-      clusterAccess({ own: clusters, filesDir: join(data, 'kubeconfigs'), tools, env: childEnv, folders }),
+    access: access ?? clusterAccess({ own: clusters, filesDir: join(data, 'kubeconfigs') }),
   });
 }

@@ -1,9 +1,12 @@
+import type { ClusterDescription } from '../cluster/describe.ts';
 import type { ClusterSpec, HostSpec } from '../inventory/model.ts';
 import type { PipelineStatus, StepStatus } from '../pipeline/describe.ts';
 
 export interface ClusterPageInput {
   version: string;
   cluster: ClusterSpec;
+  /** What is known of its API and its keys. */
+  described: ClusterDescription;
   hosts: readonly HostSpec[];
   /** What was seen of each host, in the same order. */
   observed: readonly { state: string }[];
@@ -22,12 +25,11 @@ const TONES: Record<string, string> = {
 
 /** One cluster: how far its pipeline is, and who is missing. Pure. */
 export function clusterView(input: ClusterPageInput) {
-  const { version, cluster, hosts, observed, pipeline, log } = input;
+  const { version, cluster, described, hosts, observed, pipeline, log } = input;
   const { name, state, summary, steps, auto, observation } = pipeline;
   const tone = TONES[state] ?? '';
   const facts: [string, string | undefined][] = [
     ['Kubernetes', cluster.kubernetes],
-    ['endpoint', cluster.endpoint],
     ['pod network', cluster.podCidrs.join(', ')],
     ['add-ons', cluster.addons.map(describeAddon).join(', ') || 'none'],
     ['starts', auto ? 'by itself' : 'by hand: railhead pipeline run'],
@@ -41,7 +43,9 @@ export function clusterView(input: ClusterPageInput) {
     cardTone: tone === 'good' ? '' : tone,
     summary,
     failed: steps.find((step) => step.state === 'failed')?.name ?? '',
-    facts: facts.flatMap(([label, value]) => (value === undefined ? [] : [{ label, value }])),
+    facts: shown(facts),
+    access: shown(accessFacts(described)),
+    faults: described.secrets?.faults ?? [],
     nodes:
       observation === 'unknown'
         ? 'unknown: the API was not asked'
@@ -57,6 +61,30 @@ export function clusterView(input: ClusterPageInput) {
     logText: log.map(({ text }) => text).join(''),
     logStream: `/api/v1/clusters/${encodeURIComponent(name)}/pipeline/logs/stream?after=${after}`,
   };
+}
+
+function shown(facts: readonly [string, string | undefined][]) {
+  return facts.flatMap(([label, value]) => (value === undefined ? [] : [{ label, value }]));
+}
+
+/** Where its API is and how it is, who has begun, who joins now, and when its authorities are over. */
+function accessFacts({
+  endpoint,
+  api,
+  init,
+  joining,
+  secrets,
+}: ClusterDescription): [string, string | undefined][] {
+  const how = api.reason === '' ? api.state : `${api.state}: ${api.reason}`;
+  const begun = init?.done === null ? `${init.host}, not done yet` : init?.host;
+  return [
+    ['API', init === null && api.state === 'not-begun' ? 'not begun yet' : how],
+    ['endpoint', endpoint ?? 'the address of the first host, when it asks'],
+    ['runs', api.version ?? undefined],
+    ['begun by', begun],
+    ['joining now', joining.map(({ host }) => host).join(', ') || undefined],
+    ...Object.entries(secrets?.expires ?? {}).map(([what, day]): [string, string] => [what, `until ${day}`]),
+  ];
 }
 
 function describeAddon({ name, version, enabled }: ClusterSpec['addons'][number]): string {

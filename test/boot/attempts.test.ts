@@ -4,6 +4,7 @@ import { observeHost } from '../../server/boot/observe.ts';
 import { giveOrder } from '../../server/boot/orders.ts';
 import { OverdueWatch } from '../../server/boot/overdue.ts';
 import { EventLog } from '../../server/events/log.ts';
+import { findHostRow, updateHostRow } from '../../server/store/hosts.ts';
 import { hostSpec } from '../support/hosts.ts';
 import { onEveryStore, type StoreKind } from '../support/stores.ts';
 
@@ -175,6 +176,16 @@ onEveryStore('boot attempts', (kind) => {
     await attempts.reach(id, host, 'provisioned');
     expect(await observeHost(store.db, host, now())).toMatchObject({ state: 'quarantined', hold: 'smoke' });
     expect(await attempts.recordOf('n1')).toMatchObject({ everReady: true, failures: 0 });
+  });
+
+  it('a host whose node was Ready first is not taken back by its own report of having joined', async () => {
+    const { store, attempts, host, boot, now } = await world(kind);
+    const id = await boot();
+    await updateHostRow(store.db, host.name, { state: 'ready' }, { state: 'assigned', now: now() });
+    await attempts.reach(id, host, 'kubeadm-done');
+    expect(await findHostRow(store.db, host.name)).toMatchObject({ state: 'ready', joined_at: now() });
+    await boot();
+    expect((await findHostRow(store.db, host.name))?.state).toBe('netbooting');
   });
 
   it('fetching begins a boot, but only the whole kernel is a stage', async () => {

@@ -7,12 +7,12 @@ const base: JoinInput = {
   host,
   joinedAt: undefined,
   claim: undefined,
-  api: { everSeen: false, isUp: false },
+  api: { everSeen: false, isUp: false, reason: '' },
   ownJoin: undefined,
   otherControlPlane: undefined,
 };
-const up = { everSeen: true, isUp: true };
-const down = { everSeen: true, isUp: false };
+const up = { everSeen: true, isUp: true, reason: '' };
+const down = { everSeen: true, isUp: false, reason: 'no answer (ECONNREFUSED)' };
 const byC1 = { host: 'c1', done: false, answers: 1 };
 const done = { ...byC1, done: true };
 const until = Date.UTC(2026, 0, 1, 12, 34);
@@ -62,7 +62,7 @@ const table: [what: string, input: Partial<JoinInput>, expected: object][] = [
   [
     'a worker while the API is away',
     { host: worker, claim: done, api: down },
-    { action: 'wait', for: expect.stringContaining("doesn't answer now") },
+    { action: 'wait', for: expect.stringContaining("doesn't answer now (no answer (ECONNREFUSED))") },
   ],
   [
     'the first host, installed anew, while the API is away',

@@ -149,6 +149,11 @@ onEveryStore('secrets that are kept', (kind) => {
     await expect(service.secrets.import('lab', JSON.stringify(broken), { replace: true })).rejects.toThrow(
       /cluster CA: its key does not belong/,
     );
+    const over = JSON.stringify(await makeSecrets(new Date('2010-01-01')));
+    await expect(service.secrets.import('lab', over, { replace: true })).rejects.toThrow(
+      /cluster CA: its certificate expired on 2020-01-01/,
+    );
+    expect((await service.secrets.ensure('lab')).ca).toEqual(JSON.parse(again).ca);
   });
 
   it('a cluster that is not in the inventory has none', async () => {

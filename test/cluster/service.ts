@@ -19,7 +19,13 @@ export class FakeApi implements ClusterApi {
   /** What every call ends with. */
   fault: unknown;
   lists = 0;
+  gitVersion = 'v1.36.4';
   #watch: { onChange: (change: NodeChange) => void; end: () => void } | undefined;
+
+  async version() {
+    this.#check();
+    return this.gitVersion;
+  }
 
   async listNodes() {
     this.lists++;
@@ -77,6 +83,7 @@ export function nodeNamed(name: string, ready: 'True' | 'False', more: Partial<A
     createdAt: Date.now() + 1000,
     kubeletVersion: 'v1.36.4',
     isControlPlane: false,
+    takesPods: true,
     ready: {
       status: ready,
       reason: ready === 'True' ? 'KubeletReady' : 'KubeletNotReady',

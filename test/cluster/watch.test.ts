@@ -105,6 +105,24 @@ onEveryStore('watching a cluster', (kind) => {
     await until('it is gone', () => kinds().includes('node.removed'));
   });
 
+  it('knows what the API server is and which nodes take pods, and learns when that changes', async () => {
+    const { service, api } = await begun(({ api: fake }) => {
+      fake.nodes = [nodeNamed('w1', 'True', { takesPods: false })];
+    });
+    await until('it is up', () => service.statusOf('lab').state === 'up');
+    expect((await service.describe('lab')).api.version).toBe('v1.36.4');
+    expect(service.nodesOf('lab')).toMatchObject([{ name: 'w1', takesPods: false }]);
+    await api.tell({ type: 'MODIFIED', node: nodeNamed('w1', 'True') });
+    expect(service.nodesOf('lab')).toMatchObject([{ name: 'w1', takesPods: true }]);
+    api.gitVersion = 'v1.37.0';
+    await api.endWatch();
+    await until('it is asked again', () => service.statusOf('lab').version === 'v1.37.0');
+    api.fault = noAnswer;
+    await api.endWatch();
+    await until('it is unknown', () => service.statusOf('lab').state === 'unknown');
+    expect((await service.describe('lab')).api.version).toBe('v1.37.0');
+  });
+
   it('a held host stays held, whatever its node does', async () => {
     const { store, api, service } = await begun();
     await until('it is up', () => service.statusOf('lab').state === 'up');

@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import {
   examineSource,
@@ -7,8 +10,12 @@ import {
   sourcesOf,
 } from '../../server/doctor/chart-sources.ts';
 import { judgeTool, type ToolFacts } from '../../server/doctor/kubernetes-tools.ts';
+import { examinePostInstall } from '../../server/doctor/post-install.ts';
 import { readDefaults } from '../../server/pipeline/defaults.ts';
-import { inventoryOf } from '../pipeline/make.ts';
+import type { Settings } from '../../server/settings.ts';
+import { inventoryOf, writeProgram } from '../pipeline/make.ts';
+import { ROOT } from '../support/appliance.ts';
+import { tempFolder } from '../support/temp.ts';
 
 const LAB = [{ name: 'lab', kubernetes: '1.36.4' }];
 const facts = (
@@ -56,6 +63,29 @@ describe('a tool', () => {
     expect(more).toEqual([]);
     expect(finding?.message).toBe('v1.36.3 is made for Kubernetes 1.35 to 1.37; old has 1.33.0');
   });
+});
+
+it('compares with what a cluster is, where its API was seen, else with what it is to be', async () => {
+  const dir = await tempFolder();
+  writeProgram(join(dir, 'kubectl'), `echo '{"clientVersion": {"gitVersion": "v1.36.3"}}'`);
+  writeProgram(join(dir, 'helm'), 'echo v4.2.3');
+  const settings = { kubectl: join(dir, 'kubectl'), helm: join(dir, 'helm'), inventory: dir } as Settings;
+  const said = async (clusterVersions: Map<string, string>) =>
+    (await examinePostInstall(settings, inventoryOf('addons: []'), { env: {}, clusterVersions }))
+      .filter(({ name }) => name === 'kubectl')
+      .map(({ status, message }) => `${status} ${message}`);
+  expect(await said(new Map())).toEqual([expect.stringMatching(/^ok v1\.36\.3/)]);
+  expect(await said(new Map([['lab', 'v1.33.1']]))).toEqual([
+    'warn v1.36.3 is made for Kubernetes 1.35 to 1.37; lab has 1.33.1',
+  ]);
+});
+
+it.each(['kubectl', 'helm'] as const)('%s of the container fits the Kubernetes of the example', (tool) => {
+  const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
+  const version = new RegExp(`^ARG ${tool.toUpperCase()}=(\\S+)$`, 'm').exec(dockerfile)?.[1];
+  const example = readFileSync(join(ROOT, 'inventory', 'example.yaml'), 'utf8');
+  const { clusters } = load(example) as { clusters: { name: string; kubernetes: string }[] };
+  expect(judgeTool(facts(tool, version), clusters)).toMatchObject([{ name: tool, status: 'ok' }]);
 });
 
 describe('a source of charts', () => {

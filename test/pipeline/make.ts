@@ -37,6 +37,7 @@ export const WITH_WORKER = `hosts: [{name: n1, pool: control, macs: ["52:54:00:1
 
 const NO_CLUSTERS: OwnClusters = {
   statusOf: () => ({ state: 'not-begun', reason: '' }),
+  nodesOf: () => [],
   applianceKubeconfig: async () => '',
   authorityOf: async () => undefined,
 };

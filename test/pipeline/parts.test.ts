@@ -2,11 +2,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ensureAuthority } from '../../server/access/certificate.ts';
+import { toNode } from '../../server/cluster/kubernetes-api.ts';
 import { RailheadError } from '../../server/errors.ts';
+import { observationOf } from '../../server/pipeline/cluster-access.ts';
 import { baseEnvironment, proxyPasswords, withoutProxyTo } from '../../server/pipeline/environment.ts';
 import { fillSecrets, fingerprint, hashTree } from '../../server/pipeline/inputs.ts';
 import { foreignness, readKubeconfig } from '../../server/pipeline/kubeconfig.ts';
-import { observationOf } from '../../server/pipeline/kubectl-observer.ts';
 import { Lines } from '../../server/pipeline/lines.ts';
 import type { PlannedStep } from '../../server/pipeline/plan.ts';
 import { Redactor } from '../../server/pipeline/redact.ts';
@@ -178,16 +179,17 @@ describe('a kubeconfig', () => {
 
 it('sees which nodes are Ready, and which take pods', () => {
   const ready = { conditions: [{ type: 'Ready', status: 'True' }] };
-  const items = [
+  const nodes = [
     { status: ready },
-    { status: ready, spec: { taints: [{ effect: 'NoSchedule' }] } },
-    { status: ready, spec: { taints: [{ effect: 'PreferNoSchedule' }] } },
+    { status: ready, spec: { taints: [{ key: 'x', effect: 'NoSchedule' }] } },
+    { status: ready, spec: { taints: [{ key: 'x', effect: 'NoExecute' }] } },
+    { status: ready, spec: { taints: [{ key: 'x', effect: 'PreferNoSchedule' }] } },
     { status: ready, spec: { unschedulable: true } },
     { status: { conditions: [{ type: 'Ready', status: 'False' }] } },
     {},
-  ];
-  expect(observationOf({ items })).toEqual({ apiReady: true, nodesReady: 4, schedulable: 2 });
-  expect(observationOf({})).toEqual({ apiReady: true, nodesReady: 0, schedulable: 0 });
+  ].map(toNode);
+  expect(observationOf(nodes)).toEqual({ apiReady: true, nodesReady: 5, schedulable: 2 });
+  expect(observationOf([])).toEqual({ apiReady: true, nodesReady: 0, schedulable: 0 });
 });
 
 describe('the environment of a step', () => {

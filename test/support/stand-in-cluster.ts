@@ -21,7 +21,7 @@ interface List<T> {
 export class StandInCluster {
   readonly tools: KubernetesTools;
   readonly plane: ControlPlane;
-  /** Workloads that never become ready. */
+  /** Workloads that never become ready; `gatewayclass`: no class is accepted. */
   readonly broken = new Set<string>();
   #playing = true;
   #loop: Promise<void> = Promise.resolve();
@@ -128,6 +128,15 @@ export class StandInCluster {
         const status = statusOf(kind, generation, spec.replicas ?? 1);
         await this.ask('PATCH', `/apis/apps/v1/namespaces/${namespace}/${kind}/${name}/status`, { status });
       }
+    }
+    const classes = await this.get<List<Workload>>('/apis/gateway.networking.k8s.io/v1/gatewayclasses').catch(
+      () => ({ items: [] }),
+    );
+    for (const { metadata } of classes.items) {
+      if (this.broken.has('gatewayclass')) continue;
+      const path = `/apis/gateway.networking.k8s.io/v1/gatewayclasses/${metadata.name}/status`;
+      const conditions = [{ type: 'Accepted', status: 'True', reason: 'Accepted' }];
+      await this.ask('PATCH', path, { status: { conditions } });
     }
     const apps = await this.get<List<Workload>>('/apis/argoproj.io/v1alpha1/applications').catch(() => ({
       items: [],

@@ -2,10 +2,12 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { KubeadmAnswer } from '../../../server/cluster/joins.ts';
 import { makeSecrets } from '../../../server/cluster/secrets.ts';
+import { loadInventoryFolder } from '../../../server/inventory/load.ts';
 import type { Inventory } from '../../../server/inventory/model.ts';
 import { openStore } from '../../../server/store/store.ts';
 import { exampleInventory } from '../../cluster/inventory.ts';
 import { clustersOn } from '../../cluster/service.ts';
+import { ROOT } from '../../support/appliance.ts';
 import { KubeadmHost } from '../../support/kubeadm.ts';
 import { ensureKubernetes } from '../../support/kubernetes.ts';
 import { until } from '../../support/poll.ts';
@@ -38,8 +40,9 @@ interface Answered {
   kubeadm: KubeadmHost;
 }
 
-/** What every member of a cluster of five is told, the first to ask being c1. */
+/** What every member of a cluster is told, in their order. */
 async function answersOf(inventory: Inventory): Promise<Map<string, Answered>> {
+  const [cluster, first] = [inventory.clusters[0]!.name, inventory.hosts[0]!.name];
   const store = await openStore({ dataDir: await tempFolder() });
   const clusters = clustersOn(store, inventory);
   const answers = new Map<string, Answered>();
@@ -49,9 +52,9 @@ async function answersOf(inventory: Inventory): Promise<Map<string, Answered>> {
     const kubeadm = new KubeadmHost(programs!.kubeadm, await tempFolder());
     kubeadm.place(answer);
     answers.set(host.name, { answer, kubeadm });
-    if (host.name === 'c1') {
+    if (host.name === first) {
       clusters.service.start();
-      await until('the API is seen', () => clusters.service.statusOf('lab').state === 'up');
+      await until('the API is seen', () => clusters.service.statusOf(cluster).state === 'up');
     }
     await clusters.events.append({ kind: 'boot.stage', host: host.name, data: { stage: 'kubeadm-done' } });
     await until(
@@ -85,6 +88,28 @@ describe.skipIf(programs === undefined)('kubeadm', () => {
         code: 0,
       });
     }
+  });
+
+  it('accepts the example that is there to be copied, and begins with it', async () => {
+    const { inventory, problems } = await loadInventoryFolder(`${ROOT}/inventory/examples/ha`, 'ha');
+    expect(problems).toEqual([]);
+    const answers = await answersOf(inventory!);
+    expect([...answers].map(([name, { answer }]) => `${name} ${answer.action}`)).toEqual([
+      'cp1 init',
+      'cp2 join',
+      'cp3 join',
+      'w1 join',
+      'w2 join',
+    ]);
+    for (const [name, { kubeadm }] of answers) {
+      const judged = kubeadm.run('config', 'validate', '--config', '/tmp/config.yaml');
+      expect(judged, name).toMatchObject({ code: 0 });
+    }
+    const { code, output } = answers
+      .get('cp1')!
+      .kubeadm.run('init', '--dry-run', '--ignore-preflight-errors=all', '--config', '/tmp/config.yaml');
+    expect(output).toContain('Your Kubernetes control-plane has initialized successfully');
+    expect(code).toBe(0);
   });
 
   it('keeps our PKI byte for byte, and makes leafs, kubeconfigs and manifests of it', async () => {

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { Vault } from '../../../server/access/vault.ts';
 import type { KubeadmFiles } from '../../../server/cluster/kubeadm-files.ts';
 import { ClusterService } from '../../../server/cluster/service.ts';
@@ -271,6 +272,65 @@ describe.skipIf(programs === undefined || tools === undefined)('a cluster that c
     await other.stop();
     await events.stop();
     await store.close();
+  });
+
+  it('takes the pod of kube-vip, before and after kubeadm is through', async () => {
+    const inventory = await exampleInventory('endpoint: 10.0.0.10:6443\nkubeVip: {interface: eno1}');
+    const store = await openStore({ dataDir: mkdtempSync(join(lab.folder, 'kube-vip-')) });
+    const events = new EventLog({ store, now: Date.now, keepCount: 1000, keepDays: 1 });
+    const service = newService(store, events, inventory);
+    const { files } = filesOf(await service.answer(hostIn(inventory, 'c1'), 'x'));
+    const admin = await lab.service.applianceKubeconfig('lab');
+    // A kubelet needs none; the API would ask for it.
+    apply(admin, {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name: 'default', namespace: 'kube-system' },
+    });
+    const create = (text: string) =>
+      kubectlWith(admin, text, 'create', '--dry-run=server', '--validate=strict', '-f', '-');
+    const pods = files.filter(({ path }) => path.endsWith('manifests/kube-vip.yaml'));
+    expect(pods.map(({ path }) => path)).toEqual([
+      'manifests/kube-vip.yaml',
+      'after/manifests/kube-vip.yaml',
+    ]);
+    for (const { path, content } of pods) {
+      expect(create(content), path).toEqual({ code: 0, output: 'pod/kube-vip created (server dry run)\n' });
+    }
+    expect(create(pods[0]!.content.replace('hostNetwork:', 'hostNetworks:')).output).toMatch(/unknown field/);
+    await events.stop();
+    await store.close();
+  });
+
+  it('an endpoint that its certificate is not good for is told as that, and nobody is sent there', async () => {
+    await lab.service.stop();
+    const relay = createServer((socket) => {
+      const onward = connect(lab.plane.port, machineAddress());
+      socket.pipe(onward).pipe(socket);
+      for (const end of [socket, onward]) end.on('error', () => {});
+    });
+    // Loopback, and no name of this cluster.
+    const port = await new Promise<number>((resolve) => {
+      relay.listen(0, '127.0.0.2', () => resolve((relay.address() as { port: number }).port));
+    });
+    const moved = await exampleInventory(`endpoint: "127.0.0.2:${port}"`, machineAddress());
+    const service = newService(lab.store, lab.events, moved);
+    onTestFinished(async () => {
+      await service.stop();
+      relay.close();
+    });
+    service.start();
+    await until(
+      'it says so',
+      () => service.statusOf('lab').reason.includes('not good for this endpoint'),
+      60_000,
+    );
+    const tokens = () => lab.store.db.selectFrom('bootstrap_tokens').selectAll().execute();
+    const before = await tokens();
+    await expect(service.answer(hostIn(moved, 'c3'), 'x')).rejects.toThrow(
+      /doesn't answer now \(its certificate is not good for this endpoint/,
+    );
+    expect(await tokens()).toEqual(before);
   });
 
   function newService(store: Store, events: EventLog, inventory: Inventory): ClusterService {

@@ -85,6 +85,7 @@ describe.skipIf(cluster === undefined)('the steps, run by hand with helm and kub
     expect(await valuesOfCilium()).toMatchObject({
       kubeProxyReplacement: true,
       k8sServicePort: cluster!.plane.port,
+      rollOutCiliumPods: true,
       operator: { replicas: 1 },
       ipv6: { enabled: true },
       ipam: {
@@ -108,8 +109,24 @@ describe.skipIf(cluster === undefined)('the steps, run by hand with helm and kub
   it('brings the CRDs of the Gateway API before Cilium, when asked', async () => {
     const env = { GATEWAY_API_PATH: join(CHARTS, 'gateway-api.yaml') };
     const ended = await run('install-core', ['gateway-api', 'cilium'], env);
-    expect(ended.output).toMatch(/gateway-api works[\s\S]*cilium works/);
-    expect(await valuesOfCilium()).toMatchObject({ gatewayAPI: { enabled: true } });
+    expect(ended.output).toMatch(/gateway-api works[\s\S]*accept its GatewayClass[\s\S]*cilium works/);
+    expect(await valuesOfCilium()).toMatchObject({
+      gatewayAPI: { enabled: true },
+      // Other CRDs start it anew: it looks for them only then.
+      operator: { rollOutPods: true, podAnnotations: { 'railhead/gateway-api': env.GATEWAY_API_PATH } },
+    });
+  });
+
+  it('does not take Cilium for working that leaves the Gateway API alone', async () => {
+    cluster!.broken.add('gatewayclass');
+    onTestFinished(() => void cluster!.broken.delete('gatewayclass'));
+    await cluster!.ask('DELETE', '/apis/gateway.networking.k8s.io/v1/gatewayclasses/cilium');
+    const env = { GATEWAY_API_PATH: join(CHARTS, 'gateway-api.yaml'), WAIT_SECONDS: '3' };
+    const ended = await run('install-core', ['gateway-api', 'cilium'], env);
+    expect(ended.output).toMatch(
+      /has not accepted its GatewayClass: do the CRDs of .*gateway-api.yaml fit it\?/,
+    );
+    expect(ended.code).not.toBe(0);
   });
 
   it('run by make, too', async () => {
