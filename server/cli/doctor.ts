@@ -3,6 +3,7 @@ import type { ClusterDescription } from '../cluster/describe.ts';
 import { examine } from '../doctor/checks.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { EXIT, RailheadError } from '../errors.ts';
+import type { Advertised } from '../net/advertise.ts';
 import type { Readiness } from '../readiness.ts';
 import { connect, type ServerFlags } from './client.ts';
 import { shownAs } from './inventory-folder.ts';
@@ -25,7 +26,7 @@ export function registerDoctor(program: Command, io: CliIo): void {
         nodeVersion: process.versions.node,
         nodeBinary: io.nodeBinary,
         env: io.env,
-        runningUrl: running?.url,
+        running,
         clusterVersions: running?.clusterVersions ?? new Map(),
       });
       for (const { part, message } of running?.readiness.reasons ?? []) {
@@ -40,6 +41,7 @@ export function registerDoctor(program: Command, io: CliIo): void {
 
 interface Running {
   url: string;
+  advertise: Advertised;
   readiness: Readiness;
   clusterVersions: ReadonlyMap<string, string>;
 }
@@ -48,11 +50,12 @@ async function runningServer(io: CliIo, flags: ServerFlags): Promise<{ running?:
   try {
     const client = await connect(io, flags);
     const readiness = await client.get<Readiness>('/readyz');
+    const { advertise } = await client.get<{ advertise: Advertised }>('/api/v1/server');
     const clusters = await client.get<ClusterDescription[]>('/api/v1/clusters');
     const versions = clusters.flatMap(({ name, api }) =>
       api.version === null ? [] : [[name, api.version] as const],
     );
-    return { running: { url: client.url, readiness, clusterVersions: new Map(versions) } };
+    return { running: { url: client.url, advertise, readiness, clusterVersions: new Map(versions) } };
   } catch (error) {
     if (!(error instanceof RailheadError) || error.exitCode !== EXIT.server) throw error;
     if (error.code === 'RH_SERVER_NOT_RUNNING') return {};

@@ -6,7 +6,7 @@ import { formatProblem, isError } from '../document/problem.ts';
 import { RailheadError, toRailheadError } from '../errors.ts';
 import { loadInventoryFolder } from '../inventory/load.ts';
 import type { Inventory } from '../inventory/model.ts';
-import { chooseAdvertised } from '../net/advertise.ts';
+import { type Advertised, chooseAdvertised } from '../net/advertise.ts';
 import { defaultInterface, localAddresses } from '../net/interfaces.ts';
 import type { Settings } from '../settings.ts';
 import { openExistingStore } from '../store/store.ts';
@@ -23,23 +23,23 @@ export interface DoctorInput {
   nodeBinary: string;
   /** Of this process. */
   env: Readonly<Record<string, string | undefined>>;
-  /** The server that runs on the data folder, if one answers. */
-  runningUrl: string | undefined;
+  /** The server that runs on the data folder, if one answers, and how it says that machines reach it. */
+  running: { url: string; advertise: Advertised } | undefined;
   /** What the API servers of clusters are, as far as that server has seen them; by the cluster's name. */
   clusterVersions: ReadonlyMap<string, string>;
 }
 
 /** Looks at everything that has to be right before a machine can boot; changes nothing. */
 export async function examine(input: DoctorInput): Promise<Finding[]> {
-  const { settings, runningUrl } = input;
+  const { settings, running } = input;
   const { inventory, findings: inventoryFindings } = await examineInventory(input);
   return [
     node(input),
     ...(await dataFolder(settings)),
     await database(settings),
-    ...(runningUrl === undefined ? await ports(input) : [ok('server', `running at ${runningUrl}`)]),
+    ...(running === undefined ? await ports(input) : [ok('server', `running at ${running.url}`)]),
     ...inventoryFindings,
-    ...network(settings, inventory),
+    ...network(running?.advertise ?? chosenLater(settings, inventory)),
     ...(await missing(settings, inventory)),
     ...(inventory === undefined ? [] : await examinePostInstall(settings, inventory, input)),
   ];
@@ -156,15 +156,19 @@ async function examineInventory({
   }
 }
 
-function network(settings: Settings, inventory: Inventory | undefined): Finding[] {
-  const { url, reason, warnings } = chooseAdvertised({
-    wanted: settings.advertise,
-    httpPort: settings.httpPort,
-    bind: settings.bind,
+/** What a server would choose if it was started now. */
+function chosenLater({ advertise, httpPort, bind }: Settings, inventory: Inventory | undefined): Advertised {
+  return chooseAdvertised({
+    wanted: advertise,
+    httpPort,
+    bind,
     local: localAddresses(),
     hosts: inventory?.hosts.flatMap(({ ip }) => (ip === undefined ? [] : [ip])) ?? [],
     defaultInterface: defaultInterface(),
   });
+}
+
+function network({ url, reason, warnings }: Advertised): Finding[] {
   return [
     ok('network', `machines are told to come to ${url} (${reason})`),
     ...warnings.map((message) => warn('network', message)),

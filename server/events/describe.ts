@@ -175,7 +175,7 @@ function sentenceOf(event: Event): string {
       return `The state of cluster ${cluster} is unknown: ${reason} at ${endpoint}`;
     }
     case 'node.joined':
-      return `Node ${event.data.node} has joined ${event.data.cluster} (${event.data.version})`;
+      return `Node ${event.data.node} has joined ${event.data.cluster}${event.data.version && ` (${event.data.version})`}`;
     case 'node.ready':
       return `Node ${event.data.node} is ready`;
     case 'node.not-ready':

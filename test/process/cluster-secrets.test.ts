@@ -194,12 +194,21 @@ describe.skipIf(!isPossible)('a cluster from its first host to its last add-on',
     await writeFile(kubeconfig, given.stdout, { mode: 0o600 });
     const run = (program: string, args: string[], env: Record<string, string>) =>
       new Started(args, { command: [program], cwd: ROOT, env }).ended;
-    const nodes = await run(real.kubectl, ['get', 'nodes', '-o', 'name'], { KUBECONFIG: kubeconfig });
+    const nodes = await run(real.kubectl, ['get', 'nodes', '-o', 'name'], {
+      KUBECONFIG: kubeconfig,
+      HOME: site.dir,
+    });
     expect(nodes).toMatchObject({ code: 0, stdout: 'node/c1\nnode/w1\n' });
-    const made = await run('make', ['untaint', 'CLUSTER=lab'], { ...siteEnv(site), KUBECTL: tools.kubectl });
+    const made = await run('make', ['untaint', 'CLUSTER=lab'], {
+      ...siteEnv(site),
+      KUBECTL: tools.kubectl,
+      HOME: site.dir,
+    });
     expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining('node/c1 untainted') });
     const doctor = await appliance.cli('doctor', '--kubectl', real.kubectl, '--helm', real.helm);
     expect(doctor.stdout).toMatch(/^ok +kubectl +v1\.36/m);
+    // Of the server that runs, not of one that these settings would start.
+    expect(doctor.stdout).toContain(`machines are told to come to ${appliance.url}`);
     expect((await clusterOf(appliance)).api.version).toBe('v1.36.4');
 
     const secrets: Named = {
