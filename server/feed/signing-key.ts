@@ -14,6 +14,7 @@ const CREATED = new Date('2020-01-01T00:00:00Z');
 export class FeedKey {
   readonly #keysDir: string;
   #loaded: Promise<PrivateKey> | undefined;
+  #keyring: Buffer | undefined;
 
   constructor(keysDir: string) {
     this.#keysDir = keysDir;
@@ -37,7 +38,10 @@ export class FeedKey {
 
   /** The public part as a keyring that gpg takes as it is (not armored). */
   async publicKeyring(): Promise<Buffer> {
-    return Buffer.from((await this.#key()).toPublic().write());
+    const key = await this.#key();
+    // Every configuration has it, and packing it takes as long as all the rest of one.
+    this.#keyring ??= Buffer.from(key.toPublic().write());
+    return this.#keyring;
   }
 
   /** In upper-case hex, as gpg shows it. */

@@ -1,23 +1,17 @@
-import { formatProblem, hasErrors, isError, type Problem, sortProblems } from '../document/problem.ts';
+import type { Problem } from '../document/problem.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { renderYaml } from '../templating/render-yaml.ts';
 import type { TemplateSet } from '../templating/template-set.ts';
 import { DataUrlCache } from './butane/data-url.ts';
 import type { FilesReader } from './butane/files.ts';
-import { transpileButane } from './butane/transpile.ts';
 import type { ButaneLayer } from './butane-text.ts';
 import type { Purpose } from './delivery.ts';
-import { mergeIgnition } from './merge.ts';
+import { type Layer, layTogether } from './layers.ts';
+import { fillOutline } from './outline.ts';
+import type { OutlineCache } from './outline-cache.ts';
 import type { IgnitionConfig } from './spec/schema.ts';
-import { unitValueFaults } from './unit-values.ts';
-import { validateIgnition } from './validate.ts';
 
-export type Composed =
-  | { config: IgnitionConfig; layers: ButaneLayer[]; warnings: Problem[] }
-  | { problems: Problem[] };
-
-/** Larger ones would hold up a machine for longer than it waits, and Ignition keeps them in memory. */
-const MAX_CONFIG_BYTES = 10 * 1024 * 1024;
+export type Composed = { config: IgnitionConfig; layers: readonly ButaneLayer[] } | { problems: Problem[] };
 
 /** Which templates make up a host's configuration, from the bottom up. */
 export function layersOf(host: HostSpec, purpose: Purpose): string[] {
@@ -42,76 +36,30 @@ export interface ComposeTemplates {
   files: FilesReader;
 }
 
-/** Renders the layers, makes Ignition of each, and lays them over each other by Ignition's own rules. Pure. */
+/** What is kept from one configuration to the next, to make that faster. */
+export interface ComposeCaches {
+  dataUrls: DataUrlCache;
+  /** Holds values: not for secrets. */
+  outlines?: OutlineCache | undefined;
+}
+
+/** Renders the layers, and makes one Ignition config of them. Pure. */
 export function composeConfig(
   { set, files }: ComposeTemplates,
-  layers: readonly string[],
+  templates: readonly string[],
   values: Readonly<Record<string, unknown>>,
-  dataUrls = new DataUrlCache(),
+  { dataUrls, outlines }: ComposeCaches = { dataUrls: new DataUrlCache() },
 ): Composed {
+  const layers: Layer[] = [];
   const problems: Problem[] = [];
-  const done: ButaneLayer[] = [];
-  let config: IgnitionConfig | undefined;
-  for (const template of layers) {
+  for (const template of templates) {
     const rendered = renderYaml(set, template, values);
-    if ('problems' in rendered) {
-      problems.push(...rendered.problems);
-      continue;
-    }
-    const { document } = rendered;
-    const transpiled = transpileButane(document, { files, dataUrls, validate: false });
-    problems.push(...transpiled.problems, ...unitValueFaults(document));
-    done.push({ template, document });
-    if (transpiled.config === undefined) continue;
-    config = config === undefined ? transpiled.config : mergeIgnition(config, transpiled.config);
+    if ('problems' in rendered) problems.push(...rendered.problems);
+    else layers.push({ template, document: rendered.document });
   }
-  if (config === undefined || hasErrors(problems)) {
-    return { problems: sortProblems(unique([...problems, ...faultsOf(done, { files, dataUrls })])) };
-  }
-  const faults = judge(config, done, { files, dataUrls });
-  return faults.length > 0
-    ? { problems: faults }
-    : { config, layers: done, warnings: sortProblems(problems) };
-}
-
-/**
- * What Ignition would refuse. Checking takes longer than making it, so that is done once, for all layers together; only
- * when something is wrong each layer is looked at, for the place in its template. What no layer has by itself, such as
- * a file where another layer has a folder, has no such place.
- */
-function judge(
-  config: IgnitionConfig,
-  layers: readonly ButaneLayer[],
-  options: { files: FilesReader; dataUrls: DataUrlCache },
-): Problem[] {
-  const file = layers.map(({ template }) => template).join(' + ');
-  const fault = (message: string): Problem => ({
-    severity: 'error',
-    file,
-    line: 0,
-    col: 0,
-    subject: '',
-    message,
-  });
-  const size = Buffer.byteLength(JSON.stringify(config));
-  if (size > MAX_CONFIG_BYTES) {
-    return [fault(`the configuration has ${size} bytes; at most ${MAX_CONFIG_BYTES} are served`)];
-  }
-  const together = validateIgnition(config).filter(({ severity }) => severity === 'error');
-  if (together.length === 0) return [];
-  const placed = faultsOf(layers, options);
-  if (placed.length > 0) return sortProblems(placed);
-  return together.map(({ path, message }) => fault(`${path}: ${message}`));
-}
-
-/** What is wrong with each layer by itself, with the places in its template. */
-function faultsOf(
-  layers: readonly ButaneLayer[],
-  options: { files: FilesReader; dataUrls: DataUrlCache },
-): Problem[] {
-  return layers.flatMap(({ document }) => transpileButane(document, options).problems).filter(isError);
-}
-
-function unique(problems: readonly Problem[]): Problem[] {
-  return [...new Map(problems.map((problem) => [formatProblem(problem), problem])).values()];
+  const outline = problems.length > 0 ? undefined : outlines?.of(layers, { files, dataUrls });
+  const filled = outline && fillOutline(outline, layers, dataUrls);
+  if (filled !== undefined) return { config: filled, layers };
+  const laid = layTogether(layers, { files, dataUrlsFor: () => dataUrls }, problems);
+  return 'problems' in laid ? laid : { config: laid.config, layers };
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { formatProblem, type Problem } from '../document/problem.ts';
 import { RailheadError } from '../errors.ts';
 import type { InventoryIndex } from '../inventory/index.ts';
@@ -10,6 +10,7 @@ import type { ButaneLayer } from './butane-text.ts';
 import { type Composed, composeConfig, layersOf } from './compose.ts';
 import type { ConfigRequest, Purpose, RenderedConfig } from './delivery.ts';
 import { readerOfFolders } from './local-files.ts';
+import { OutlineCache } from './outline-cache.ts';
 import { hasSecrets, markerOf, type SecretReader } from './secrets.ts';
 import { type ServerFacts, type Sysext, templateValues } from './values.ts';
 
@@ -21,6 +22,8 @@ export interface RendererOptions {
   /** What the host is to be extended with, and what verifies it. */
   sysextsOf: (host: HostSpec) => Promise<Sysext[]>;
   feed: () => Promise<{ keyring: Buffer; noop: string }>;
+  /** The key that images to install are signed with, in ASCII armour, if it is known. */
+  imageKey?: () => Promise<string | undefined>;
 }
 
 /** An inventory, and which one it is. */
@@ -46,6 +49,7 @@ const MAX_KEPT = 20_000;
 export class ConfigRenderer {
   readonly #options: RendererOptions;
   readonly #dataUrls = new DataUrlCache();
+  readonly #outlines = new OutlineCache();
   readonly #files: FilesReader;
   readonly #previews = new Map<string, Preview>();
   /** Stands for a token, and looks like one; nobody knows it. */
@@ -106,7 +110,10 @@ export class ConfigRenderer {
   /** Everything that a configuration is made of, in short. */
   async #keyOf(host: HostSpec, purpose: Purpose, from: InventoryNow, more: unknown[] = []): Promise<string> {
     const { templates, sysextsOf } = this.#options;
-    const facts = JSON.stringify([...more, await sysextsOf(host)]);
+    const imageKey = await this.#imageKeyFor(purpose);
+    // Of the key, which is long, no more than tells it from others.
+    const known = imageKey === undefined ? '' : hash('sha256', imageKey);
+    const facts = JSON.stringify([...more, await sysextsOf(host), known]);
     return [host.name, purpose, from.revision, templates.current().version, facts].join('\n');
   }
 
@@ -130,6 +137,11 @@ export class ConfigRenderer {
     }
   }
 
+  /** Only who installs needs it. */
+  async #imageKeyFor(purpose: Purpose): Promise<string | undefined> {
+    return purpose === 'installer' ? this.#options.imageKey?.() : undefined;
+  }
+
   async #compose({
     host,
     purpose,
@@ -138,7 +150,11 @@ export class ConfigRenderer {
     from = this.#options.inventory(),
   }: ComposeRequest): Promise<Composed> {
     const { templates, server, sysextsOf, feed } = this.#options;
-    const [sysexts, keys] = await Promise.all([sysextsOf(host), feed()]);
+    const [sysexts, keys, imageKey] = await Promise.all([
+      sysextsOf(host),
+      feed(),
+      this.#imageKeyFor(purpose),
+    ]);
     const missing = host.os.sysexts === 'ignition' ? sysexts.filter(({ image }) => image === undefined) : [];
     if (missing.length > 0 && purpose === 'system') return { problems: missing.map(notInFeed) };
     const { clusters } = from.index.inventory;
@@ -149,6 +165,7 @@ export class ConfigRenderer {
       server: server(),
       sysexts,
       feed: keys,
+      imageKey,
       wipe,
       secrets,
     });
@@ -156,7 +173,10 @@ export class ConfigRenderer {
       { set: templates.current().set, files: this.#files },
       layersOf(host, purpose),
       values,
-      this.#dataUrls,
+      {
+        dataUrls: this.#dataUrls,
+        outlines: secrets !== undefined && hasSecrets(host.variables) ? undefined : this.#outlines,
+      },
     );
   }
 }

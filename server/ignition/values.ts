@@ -32,6 +32,8 @@ export interface ValuesInput {
   server: ServerFacts;
   sysexts: readonly Sysext[];
   feed: { keyring: Buffer; noop: string };
+  /** The key that images to install are signed with, in ASCII armour; without it, the installer trusts its own. */
+  imageKey?: string | undefined;
   /** Empty the partition that outlives boots: a person has ordered it. */
   wipe: boolean;
   /** What this boot registers with, and how secrets are read; without it markers stand in their place. */
@@ -40,7 +42,7 @@ export interface ValuesInput {
 
 /** Everything that templates may name. `docs/templates.md` lists it for people. Pure, but for reading secrets. */
 export function templateValues(input: ValuesInput): Record<string, unknown> {
-  const { host, cluster, server, sysexts, feed, secrets } = input;
+  const { host, cluster, server, sysexts, feed, imageKey, secrets } = input;
   const network = networkUnit(host);
   const isMember = host.member && host.kubernetes !== undefined;
   return {
@@ -75,6 +77,7 @@ export function templateValues(input: ValuesInput): Record<string, unknown> {
       hash: image === undefined ? '' : `sha256-${image.sha256}`,
     })),
     feed: { keyUrl: `data:;base64,${feed.keyring.toString('base64')}`, noop: feed.noop },
+    images: { key: imageKey ?? '' },
     env: {
       node: envFile({ RAILHEAD_URL: server.httpsUrl, RAILHEAD_HOST: host.name }),
       disk: envFile({ ...diskValues(host.disk), RAILHEAD_DATA_WIPE: input.wipe ? 'yes' : 'no' }),

@@ -1,4 +1,5 @@
 import { asText, HelperError } from './helpers.ts';
+import { isOneValue } from './holes.ts';
 import { measure } from './measure.ts';
 import { isInQuotes, type Parts, partsOf } from './placeholder.ts';
 
@@ -86,8 +87,7 @@ function fillOfText(node: string, building: Building): Fill {
   const parts = partsOf(node, building.mark);
   if (parts === undefined) return constant(node, node.length);
   const index = indexIn(parts);
-  const isAlone = parts.length === 3 && parts[0] === '' && parts[2] === '';
-  if (isAlone && !isInQuotes(building.text, building.mark, index)) {
+  if (isOneValue(parts) && !isInQuotes(building.text, building.mark, index)) {
     return (state) => {
       const value = state.values[index] ?? null;
       spend(state, measured(value, index), index);

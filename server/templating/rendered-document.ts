@@ -1,13 +1,15 @@
 import type { Place } from '../document/problem.ts';
 import { type Path, YamlDocument } from '../document/yaml.ts';
+import { isOneValue } from './holes.ts';
 import { type Piece, placeInTemplate } from './pieces.ts';
 import { PLACEHOLDER_LENGTH } from './placeholder.ts';
 import type { Skeleton } from './skeleton.ts';
 
 /** A document that was rendered from a template, and whose places are places in that template and its partials. */
 export class RenderedDocument extends YamlDocument {
-  readonly #skeleton: Skeleton;
-  readonly #values: readonly unknown[];
+  /** The same one for all documents that differ in nothing but their values. */
+  readonly skeleton: Skeleton;
+  readonly values: readonly unknown[];
   readonly #pieces: readonly Piece[];
 
   constructor(
@@ -19,18 +21,18 @@ export class RenderedDocument extends YamlDocument {
   ) {
     // Everything that the base class works out from text and events is asked of the skeleton's document.
     super(file, '', [], value);
-    this.#skeleton = skeleton;
-    this.#values = values;
+    this.skeleton = skeleton;
+    this.values = values;
     this.#pieces = pieces;
   }
 
   override placeOf(path: Path): Place {
-    return this.#inTemplate(this.#skeleton.document.placeOf(this.#raw(path)));
+    return this.#inTemplate(this.skeleton.document.placeOf(this.#raw(path)));
   }
 
   override placeOfKey(path: Path): Place {
     const raw = this.#raw(path);
-    const { document } = this.#skeleton;
+    const { document } = this.skeleton;
     return this.#inTemplate(raw.length === path.length ? document.placeOfKey(raw) : document.placeOf(raw));
   }
 
@@ -38,23 +40,23 @@ export class RenderedDocument extends YamlDocument {
   override textOf(path: Path): string | undefined {
     const raw = this.#raw(path);
     if (raw.length !== path.length) return undefined;
-    const text = this.#skeleton.document.textOf(raw);
-    return text === undefined || this.#skeleton.isMarked(text) ? undefined : text;
+    const text = this.skeleton.document.textOf(raw);
+    return text === undefined || this.skeleton.isMarked(text) ? undefined : text;
   }
 
   /** The values that were put into a text among other text; none when one value is all of it. */
   valuesWithin(path: Path): readonly unknown[] {
-    const parts = this.#skeleton.partsAt(this.#raw(path));
-    if (parts === undefined || (parts.length === 3 && parts[0] === '' && parts[2] === '')) return [];
-    return parts.flatMap((part) => (typeof part === 'number' ? [this.#values[part]] : []));
+    const parts = this.skeleton.partsAt(this.#raw(path));
+    if (parts === undefined || isOneValue(parts)) return [];
+    return parts.flatMap((part) => (typeof part === 'number' ? [this.values[part]] : []));
   }
 
   #raw(path: Path): Path {
-    return this.#skeleton.rawPath(path, this.#values);
+    return this.skeleton.rawPath(path, this.values);
   }
 
   #inTemplate(place: Place): Place {
-    const offset = this.#skeleton.offsetOf(place);
+    const offset = this.skeleton.offsetOf(place);
     return placeInTemplate(this.#pieces, offset, PLACEHOLDER_LENGTH) ?? { file: this.file, line: 0, col: 0 };
   }
 }

@@ -2,6 +2,7 @@ import { isRecord } from '../document/shape.ts';
 import { parseYaml, type YamlDocument } from '../document/yaml.ts';
 import { lineStarts } from '../document/yaml-places.ts';
 import { type Fill, fillOf, joined } from './fill.ts';
+import { type Hole, holesOf } from './holes.ts';
 import { newMark, type Parts, partsOf, unmask, withPlaceholders } from './placeholder.ts';
 
 /** Why the text of a template is no YAML, with the offset of the fault in `text`. */
@@ -17,6 +18,7 @@ export class Skeleton {
   readonly #mark: string;
   readonly #fill: Fill;
   #lineStarts: number[] | undefined;
+  #holes: readonly Hole[] | undefined;
 
   private constructor(document: YamlDocument, text: string, mark: string) {
     this.document = document;
@@ -38,6 +40,12 @@ export class Skeleton {
   fill(values: readonly unknown[], maxSize: number): unknown {
     const state = { values, left: maxSize };
     return this.#fill(state);
+  }
+
+  /** Every place that has values in it. */
+  get holes(): readonly Hole[] {
+    this.#holes ??= holesOf(this.document.value, { text: this.text, mark: this.#mark });
+    return this.#holes;
   }
 
   /** Where a line and a column of `text` are in it. */

@@ -16,8 +16,8 @@ export interface Server {
   stop(): void;
 }
 
-const SERVER_CORE = '0';
-const LOAD_CORE = '1';
+export const SERVER_CORE = '0';
+export const LOAD_CORE = '1';
 
 export async function startOurs(name: string, order: ServeOrder): Promise<Server> {
   const child = spawnOn(SERVER_CORE, process.execPath, [
@@ -62,7 +62,7 @@ export async function runLoad(order: LoadOrder): Promise<LoadResult> {
   return JSON.parse(await firstLine(child)) as LoadResult;
 }
 
-function spawnOn(
+export function spawnOn(
   core: string,
   program: string,
   args: string[],
@@ -76,7 +76,7 @@ function spawnOn(
   });
 }
 
-function serverOf(name: string, port: number, child: ChildProcess): Server {
+export function serverOf(name: string, port: number, child: ChildProcess): Server {
   const processes = (): string[] => [String(child.pid), ...childrenOf(child.pid!)];
   const sum = (of: (pid: string) => number): number => processes().reduce((total, pid) => total + of(pid), 0);
   const atRest = sum(peakOf);
@@ -108,7 +108,7 @@ function childrenOf(pid: number): string[] {
   );
 }
 
-function firstLine(child: ChildProcess): Promise<string> {
+export function firstLine(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     let out = '';
     child.stdout!.on('data', (data) => {
@@ -119,7 +119,7 @@ function firstLine(child: ChildProcess): Promise<string> {
   });
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };
@@ -127,7 +127,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function answers(port: number): Promise<void> {
+export async function answers(port: number): Promise<void> {
   for (let tries = 0; tries < 100; tries++) {
     try {
       await fetch(`http://127.0.0.1:${port}/`);

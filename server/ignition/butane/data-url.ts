@@ -1,4 +1,6 @@
 import { gzipSync } from 'node:zlib';
+import type { Path } from '../../document/yaml.ts';
+import { Recent } from '../../templating/recent.ts';
 
 export interface DataUrl {
   source: string;
@@ -6,37 +8,26 @@ export interface DataUrl {
   compression: 'gzip' | '' | undefined;
 }
 
+/** Makes data URLs; `path` tells what in the document they are for. */
+export interface DataUrls {
+  of(contents: string, path: Path): DataUrl;
+}
+
 /** Remembers what contents became, since most files are the same for all hosts and compressing is dear. */
-export class DataUrlCache {
-  readonly #kept = new Map<string, DataUrl>();
-  #characters = 0;
-  readonly #limit: number;
+export class DataUrlCache implements DataUrls {
+  readonly #kept: Recent<DataUrl>;
 
   constructor(maxCharacters = 32 * 1024 * 1024) {
-    this.#limit = maxCharacters;
+    this.#kept = new Recent(maxCharacters, (contents, { source }) => contents.length + source.length);
   }
 
   of(contents: string): DataUrl {
     const known = this.#kept.get(contents);
-    if (known !== undefined) {
-      this.#kept.delete(contents);
-      this.#kept.set(contents, known);
-      return known;
-    }
+    if (known !== undefined) return known;
     const made = makeDataUrl(Buffer.from(contents), false);
-    this.#kept.set(contents, made);
-    this.#characters += size(contents, made);
-    for (const [oldest, url] of this.#kept) {
-      if (this.#characters <= this.#limit) break;
-      this.#kept.delete(oldest);
-      this.#characters -= size(oldest, url);
-    }
+    this.#kept.keep(contents, made);
     return made;
   }
-}
-
-function size(contents: string, { source }: DataUrl): number {
-  return contents.length + source.length;
 }
 
 /**

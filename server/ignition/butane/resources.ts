@@ -1,6 +1,6 @@
 import type { Path } from '../../document/yaml.ts';
 import { validateIgnition } from '../validate.ts';
-import type { DataUrl, DataUrlCache } from './data-url.ts';
+import type { DataUrl, DataUrls } from './data-url.ts';
 import { makeDataUrl } from './data-url.ts';
 import { FileRefused, type FilesReader } from './files.ts';
 import type { JsonObject } from './json.ts';
@@ -12,7 +12,7 @@ export interface Contents {
   /** The version of the config that is made. */
   spec: string;
   files: FilesReader;
-  dataUrls: DataUrlCache;
+  dataUrls: DataUrls;
   report: Report;
 }
 
@@ -33,7 +33,7 @@ export function meltResource({ made, sugar, path }: Translated, contents: Conten
   if (typeof sugar.inline === 'string') {
     if (path[0] === 'ignition' && path[1] === 'config') checkInlineConfig(sugar.inline, path, contents);
     const { inline } = sugar;
-    setContents(made, isCompressed ? makeDataUrl(Buffer.from(inline), true) : dataUrls.of(inline));
+    setContents(made, isCompressed ? makeDataUrl(Buffer.from(inline), true) : dataUrls.of(inline, path));
   }
   if (typeof sugar.local === 'string') {
     const local = sugar.local;

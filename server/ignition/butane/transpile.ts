@@ -4,7 +4,7 @@ import { isRecord, show } from '../../document/shape.ts';
 import type { YamlDocument } from '../../document/yaml.ts';
 import type { IgnitionConfig } from '../spec/schema.ts';
 import { validateIgnition } from '../validate.ts';
-import { DataUrlCache } from './data-url.ts';
+import { DataUrlCache, type DataUrls } from './data-url.ts';
 import { type FilesReader, NO_FILES } from './files.ts';
 import { isObject, type JsonObject, objectsIn } from './json.ts';
 import { Melting } from './melt.ts';
@@ -18,7 +18,7 @@ export interface TranspileOptions {
   /** Where `local`, `trees` and their kin read from; nowhere, unless told. */
   files?: FilesReader;
   /** Kept between documents, it saves compressing the same contents again. */
-  dataUrls?: DataUrlCache;
+  dataUrls?: DataUrls;
   /** `false` for one of several configs that are merged and checked as a whole; checking takes most of the time. */
   validate?: boolean;
 }
