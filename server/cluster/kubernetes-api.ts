@@ -149,6 +149,8 @@ class KubernetesApi implements ClusterApi {
 
 /** The HTTP status of an answer that is no success; `undefined` when there was no answer. */
 export function statusOf(error: unknown): number | undefined {
+  // A time that is up has a number, too, which has nothing to do with HTTP.
+  if (error instanceof DOMException) return undefined;
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'number' ? code : undefined;
 }

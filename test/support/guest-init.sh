@@ -3,8 +3,11 @@
 # what that says: it runs the commands of the units that Ignition wrote, in the root that Ignition filled.
 # What a machine is to do besides is on its asset tag (`guest` of a MachineSpec):
 #   guest.tries=N      ask that often for a configuration before giving up
-#   guest.patience=N   seconds for each command of a unit
+#   guest.patience=N   seconds for registering
 #   guest.again=yes    in the end, ask for the configuration once more
+#   guest.keeps=WORD   leave this word in every folder of the data partition
+#   guest.report=STAGE in the end, report this, too
+#   guest.NAME-fails=N with systemd: `merge`, `containerd` or `kubeadm` fails that often, see guest-systemd
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -83,9 +86,12 @@ until run_ignition fetch-offline fetch files; do
   [ "$left" -gt 0 ] || end "FAILED: ignition $stage"
   say "FAILED: ignition $stage, $left tries left"
 done
-find /sysroot/etc /sysroot/home /sysroot/opt -type f | while read -r file; do
-  say "file $(stat -c %a "$file") $(md5sum <"$file" | cut -c 1-32) ${file#/sysroot}"
-done
+tell_files() { # FOLDER…
+  find "$@" -type f | while read -r file; do
+    say "file $(stat -c %a "$file") $(md5sum <"$file" | cut -c 1-32) ${file#/sysroot}"
+  done
+}
+tell_files /sysroot/etc /sysroot/home /sysroot/opt
 
 if [ -n "$url" ]; then
   report kernel
@@ -97,20 +103,47 @@ for folder in bin dev lib lib64 proc run sys; do
   mount --bind /$folder /sysroot/$folder
 done
 
+# Where there is the real systemd, the rest is its business.
+if [ -x /sysroot/usr/lib/systemd/systemd ]; then
+  mount -o rbind /sysroot /sysroot
+  cd /sysroot
+  mount -o move . /
+  exec chroot . /usr/lib/systemd/systemd
+fi
+
 # Runs what the units say, in this order; in place of systemd.
 start() {
   for unit in "$@"; do
+    seconds=120
+    [ "$unit" != railhead-register ] || seconds=$(option guest.patience | grep . || echo $seconds)
     sed -n 's/^ExecStart\(Pre\)\{0,1\}=//p' "/sysroot/etc/systemd/system/$unit.service" >/run/commands
     while read -r command; do
-      timeout "$(option guest.patience | grep . || echo 120)" chroot /sysroot sh -c "$command" </dev/null ||
-        end "FAILED: $command"
+      timeout "$seconds" chroot /sysroot sh -c "$command" </dev/null || end "FAILED: $command"
     done </run/commands
   done
 }
 
+# Tells what is mounted from the data partition, and what an earlier boot has left there.
+tell_data() {
+  grep '^/dev/.* /sysroot/' /proc/mounts | while read -r device place type options; do
+    say "mounted $device ${place#/sysroot} $type $(stat -c %a "$place") $(cat "$place/word" 2>/dev/null)"
+    option guest.keeps >"$place/word"
+  done
+  tell_files /sysroot/etc/ssh
+}
+
 # The first one ends with a restart.
 [ -f /sysroot/etc/systemd/system/railhead-install.service ] && start railhead-install
+if [ -f /sysroot/etc/systemd/system/railhead-data.service ]; then
+  # What is asked of it is outside of its root, where it would refuse.
+  export SYSTEMD_IGNORE_CHROOT=1
+  systemd-udevd --daemon && udevadm trigger --subsystem-match=block && udevadm settle
+  start railhead-data
+  tell_data
+fi
 start railhead-register railhead-booted railhead-provisioned
+stage=$(option guest.report)
+[ -z "$stage" ] || chroot /sysroot /opt/railhead/bin/railhead-node report "$stage"
 
 if [ -n "$(option guest.again)" ]; then
   rm /run/ignition.json

@@ -28,7 +28,8 @@ export interface GuestParts {
   curl: Part;
 }
 
-interface Entry {
+/** A file of an initrd. */
+export interface Entry {
   path: string;
   mode: number;
   content: Buffer;
@@ -39,6 +40,7 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const STAND_INS = join(HERE, 'guest-bin');
 const FILE = 0o100000;
 const FOLDER = 0o040000;
+const LINK = 0o120000;
 const PROGRAM = FILE | 0o755;
 
 const MODULES = [
@@ -101,46 +103,65 @@ export interface LargeInitrd {
 
 /** The initrd with a file of this size in a second archive, which no boot loader and no kernel can make smaller. */
 export function padInitrd(initrd: string, bytes: number): LargeInitrd {
-  const path = `${initrd}.${bytes}`;
   const noise = createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16)).update(Buffer.alloc(bytes));
   const md5 = createHash('md5').update(noise).digest('hex');
-  if (!existsSync(path)) {
-    const unfinished = `${path}.${process.pid}`;
-    copyFileSync(initrd, unfinished);
-    // The kernel looks for the next archive at a multiple of four.
-    const gap = Buffer.alloc((4 - (readFileSync(initrd).length % 4)) % 4);
-    const archive = cpio([{ path: 'padding', mode: FILE | 0o644, content: noise }]);
-    for (const part of [gap, archive]) writeFileSync(unfinished, part, { flag: 'a' });
-    renameSync(unfinished, path);
-  }
+  const path = `${initrd}.${bytes}`;
+  appendArchive(initrd, path, () => cpio([{ path: 'padding', mode: FILE | 0o644, content: noise }]));
   return { path, md5 };
 }
 
-function folder(path: string): Entry {
+/** The initrd with more files in a second archive; they take the place of those that have the same name. */
+export function addToInitrd(initrd: string, entries: readonly Entry[]): string {
+  const archive = cpio(entries);
+  const id = createHash('sha256').update(archive).digest('hex').slice(0, 16);
+  const path = initrd.replace(/\.cpio\.gz$/, `-${id}.cpio.gz`);
+  appendArchive(initrd, path, () => gzipSync(archive, { level: 6 }));
+  return path;
+}
+
+function appendArchive(initrd: string, path: string, archive: () => Buffer): void {
+  if (existsSync(path)) return;
+  const unfinished = `${path}.${process.pid}`;
+  copyFileSync(initrd, unfinished);
+  // The kernel looks for the next archive at a multiple of four.
+  const gap = Buffer.alloc((4 - (readFileSync(initrd).length % 4)) % 4);
+  for (const part of [gap, archive()]) writeFileSync(unfinished, part, { flag: 'a' });
+  renameSync(unfinished, path);
+}
+
+export function folder(path: string): Entry {
   return { path, mode: FOLDER | 0o755, content: Buffer.alloc(0) };
 }
 
-function text(path: string, content: string): Entry {
+export function link(path: string, target: string): Entry {
+  return { path, mode: LINK | 0o777, content: Buffer.from(target) };
+}
+
+export function text(path: string, content: string): Entry {
   return { path, mode: FILE | 0o644, content: Buffer.from(content) };
 }
 
-function file(path: string, mode: number, from: string): Entry {
+export function file(path: string, mode: number, from: string): Entry {
   return { path, mode, content: readFileSync(from) };
 }
 
 /** What the programs are linked with, where they look for it. */
-function libraries(parts: readonly Part[]): Entry[] {
+export function libraries(parts: readonly Part[]): Entry[] {
   const found = new Map(parts.flatMap(linkedWith));
   const folders = new Set([...found.keys()].map((to) => dirname(to)));
   return [...[...folders].map(folder), ...[...found].map(([to, from]) => file(to, PROGRAM, from))];
 }
 
 /** Where each has to be, and where it is here. */
-function linkedWith({ path, env }: Part): [to: string, from: string][] {
-  const { stdout } = spawnSync('ldd', [path], { env: { ...process.env, ...env }, encoding: 'utf8' });
+function linkedWith({ path, env, loader }: Part): [to: string, from: string][] {
+  const [program = '', ...args] = loader.length === 0 ? ['ldd'] : [...loader, '--list'];
+  const { stdout } = spawnSync(program, [...args, path], {
+    env: { ...process.env, ...env },
+    encoding: 'utf8',
+  });
   return [...stdout.matchAll(/^\s+(?:(\S+) => )?(\/\S+) \(/gm)].map(([, name, from = '']) => [
     // One that is found by its name is looked for in /lib; the loader has a path of its own.
-    name === undefined ? from.slice(1) : join('lib', name),
+    name === undefined || name.startsWith('/') ? (name ?? from).slice(1) : join('lib', name),
     from,
   ]);
 }

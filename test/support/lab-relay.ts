@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
+import { connect, createServer as createSocketServer, type Server as SocketServer } from 'node:net';
 
 /** Sees what a machine is answered, and says what it gets instead. */
 export type Tamper = (answer: string, path: string) => string | Promise<string>;
@@ -13,11 +14,29 @@ export async function startTamperingRelay(at: string, target: string, tamper: Ta
       outgoing.destroy();
     }
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(at, resolve);
+  return listening(server, at);
+}
+
+/** Passes on everything that comes to a socket. */
+export function startForward(at: string, to: { host: string; port: number }): Promise<SocketServer> {
+  const server = createSocketServer((near) => {
+    const far = connect(to);
+    const end = (): void => {
+      near.destroy();
+      far.destroy();
+    };
+    near.on('error', end);
+    far.on('error', end);
+    near.pipe(far).pipe(near);
   });
-  return server;
+  return listening(server, at);
+}
+
+function listening<S extends SocketServer>(server: S, at: string): Promise<S> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(at, () => resolve(server));
+  });
 }
 
 function passOn(incoming: IncomingMessage, target: string): Promise<{ status: number; text: string }> {
