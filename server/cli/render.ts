@@ -140,11 +140,11 @@ async function offline(io: CliIo, wanted: string, flags: RenderFlags): Promise<s
     throw new RailheadError('RH_CONFIG_UNAVAILABLE', `The configuration of ${host.name} can't be made.`);
   }
   if (flags.file !== undefined) {
-    const content = fileIn(JSON.parse(preview.text), flags.file);
+    const content = fileIn(JSON.parse(preview.json.toString()), flags.file);
     if (content !== undefined) return content.toString();
     throw new RailheadError('RH_NOT_FOUND', `The configuration of ${host.name} has no file ${flags.file}.`);
   }
-  return flags.what === 'butane' ? butaneText(preview.layers) : preview.text;
+  return flags.what === 'butane' ? butaneText(preview.layers) : preview.json.toString();
 }
 
 function kubeadmText(host: HostSpec, { clusters, hosts }: Inventory, templates: string): string {

@@ -1,4 +1,4 @@
-import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { ServerCertificate } from '../access/certificate.ts';
 import { guardRoutes } from './access.ts';
@@ -24,6 +24,7 @@ import { health } from './health.ts';
 import { configRoute, pointerRoute, previewRoute } from './ignition.ts';
 import { kubeadmRoute } from './kubeadm.ts';
 import { pages } from './pages.ts';
+import { compileValidator } from './validator.ts';
 
 export interface HttpAppOptions {
   context: HttpContext;
@@ -52,8 +53,13 @@ export function buildHttpApp({ context, logger, tls }: HttpAppOptions): FastifyI
     forceCloseConnections: 'idle',
     routerOptions: { ignoreTrailingSlash: true },
   }).withTypeProvider<TypeBoxTypeProvider>() as unknown as FastifyInstance;
-  app.setValidatorCompiler(TypeBoxValidatorCompiler);
-  app.addHook('onRequest', async (_request, reply) => void reply.header(API_HEADER, API_VERSION));
+  app.setValidatorCompiler(compileValidator);
+  // Requests are not logged: one logger does for all of them, where a child for each would take its time.
+  app.setChildLoggerFactory((parent) => parent);
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header(API_HEADER, API_VERSION);
+    done();
+  });
   answerErrors(app);
   const secure = tls !== undefined;
   guardRoutes(app, context, { secure });

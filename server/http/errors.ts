@@ -14,9 +14,9 @@ export function answerErrors(app: FastifyInstance): void {
     );
     return reply.status(error.status).send(error.toBody());
   });
-  app.addHook('onRequest', async ({ raw }) => {
-    if (raw.httpVersion !== '1.1' || raw.headers.host !== undefined) return;
-    throw new RailheadError('RH_REQUEST_INVALID', 'The Host header is missing.');
+  app.addHook('onRequest', ({ raw }, _reply, done) => {
+    const isRight = raw.httpVersion !== '1.1' || raw.headers.host !== undefined;
+    done(isRight ? undefined : new RailheadError('RH_REQUEST_INVALID', 'The Host header is missing.'));
   });
   app.server.on('checkExpectation', (_request, response) => {
     const body = bodyOf('Only 100-continue can be expected.');

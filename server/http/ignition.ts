@@ -134,7 +134,7 @@ function answerPreview(
 ) {
   if ('problems' in preview) throw cannotRender(host, preview.problems.map(formatProblem));
   if (file !== undefined) {
-    const content = fileIn(JSON.parse(preview.text), file);
+    const content = fileIn(JSON.parse(preview.json.toString()), file);
     if (content === undefined) {
       throw new RailheadError('RH_NOT_FOUND', `The configuration of ${host.name} has no file ${file}.`);
     }
@@ -143,7 +143,7 @@ function answerPreview(
   if (format === 'butane') {
     return reply.type('text/plain; charset=utf-8').send(butaneText(preview.layers));
   }
-  return reply.type(IGNITION_TYPE).send(preview.text);
+  return reply.type(IGNITION_TYPE).send(preview.json);
 }
 
 async function inventoryAt(context: HttpContext, revision: string | undefined): Promise<InventoryNow> {

@@ -40,8 +40,8 @@ interface ComposeRequest {
   from?: InventoryNow;
 }
 
-/** What people may see of a configuration: every secret is a marker. */
-export type Preview = { text: string; layers: readonly ButaneLayer[] } | { problems: Problem[] };
+/** What people may see of a configuration: every secret is a marker. As bytes, which are sent as they are. */
+export type Preview = { json: Buffer; layers: readonly ButaneLayer[] } | { problems: Problem[] };
 
 const MAX_KEPT = 20_000;
 
@@ -65,10 +65,7 @@ export class ConfigRenderer {
   readonly render = async (request: ConfigRequest): Promise<RenderedConfig> => {
     // The inventory may change while something is waited for: what is kept belongs to this one.
     const from = this.#options.inventory();
-    const key = await this.#keyOf(request.host, request.purpose, from, [
-      request.wipe,
-      this.#options.server(),
-    ]);
+    const key = await this.#keyOf(request.host, request.purpose, from, request.wipe);
     const kept = hasSecrets(request.host.variables) ? undefined : this.#withMark.get(key);
     if (kept !== undefined) return { text: kept.replaceAll(this.#mark, request.token) };
     const rendered = await this.#renderWhole(request, from);
@@ -107,14 +104,14 @@ export class ConfigRenderer {
     return preview;
   }
 
-  /** Everything that a configuration is made of, in short. */
-  async #keyOf(host: HostSpec, purpose: Purpose, from: InventoryNow, more: unknown[] = []): Promise<string> {
-    const { templates, sysextsOf } = this.#options;
+  /** Everything that a configuration is made of and that may change, in short: long keys take longer to look up. */
+  async #keyOf(host: HostSpec, purpose: Purpose, from: InventoryNow, wipe = false): Promise<string> {
+    const { templates, sysextsOf, server } = this.#options;
+    const images = (await sysextsOf(host)).map(({ version, image }) => `${version} ${image?.sha256}`);
     const imageKey = await this.#imageKeyFor(purpose);
-    // Of the key, which is long, no more than tells it from others.
-    const known = imageKey === undefined ? '' : hash('sha256', imageKey);
-    const facts = JSON.stringify([...more, await sysextsOf(host), known]);
-    return [host.name, purpose, from.revision, templates.current().version, facts].join('\n');
+    const signer = imageKey === undefined ? '' : hash('sha256', imageKey);
+    const edition = templates.current().version;
+    return `${host.name} ${purpose} ${wipe} ${from.revision} ${edition} ${server().url} ${images} ${signer}`;
   }
 
   /** With all secrets but the token of a boot, which there is none of: for a person who may see them. */
@@ -189,7 +186,8 @@ function remember<T>(kept: Map<string, T>, key: string, value: T): void {
 
 function toPreview(composed: Composed): Preview {
   if ('problems' in composed) return composed;
-  return { text: `${JSON.stringify(composed.config, null, 2)}\n`, layers: composed.layers };
+  const json = Buffer.from(`${JSON.stringify(composed.config, null, 2)}\n`);
+  return { json, layers: composed.layers };
 }
 
 function notInFeed({ name, version }: Sysext): Problem {

@@ -201,9 +201,9 @@ describe('the renderer', () => {
       expect(host().variables).toEqual({ password: { fromEnv: 'PASSWORD' } });
       const request = { host: host(), purpose: 'system', token: 'token', wipe: false } as const;
       expect(await renderer.render(request)).toHaveProperty('text');
-      expect(await renderer.reveal(host(), 'system')).toHaveProperty('text');
+      expect(await renderer.reveal(host(), 'system')).toHaveProperty('json');
       expect(asked).not.toHaveBeenCalled();
-      expect(await renderer.preview(host(), 'system')).toHaveProperty('text');
+      expect(await renderer.preview(host(), 'system')).toHaveProperty('json');
       expect(asked).toHaveBeenCalledOnce();
     } finally {
       asked.mockRestore();
@@ -216,7 +216,8 @@ describe('the renderer', () => {
     const preview = async () => {
       // Another revision: the same host anew.
       inventory.revision += '+';
-      return JSON.stringify(await renderer.preview(host(), 'system'));
+      const made = await renderer.preview(host(), 'system');
+      return 'json' in made ? made.json.toString() : made.problems;
     };
     await write('ignition/files/mine', 'one');
     expect(await preview()).toContain('data:,one');
