@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
-import { ALL_STAGES, INSTALLER_STAGES, labTest, stageEvents, stagesOf } from '../support/lab.ts';
+import { ALL_STAGES, INSTALLER_STAGES, stageEvents, stagesOf } from '../support/boot-facts.ts';
+import { labTest } from '../support/lab.ts';
 import { findLabTools } from '../support/lab-tools.ts';
 import { SAYS_DISK } from '../support/machine.ts';
 import { until } from '../support/poll.ts';

@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
-import { ALL_STAGES, filesOf, labTest, stagesOf } from '../support/lab.ts';
+import { ALL_STAGES, filesOf, stagesOf } from '../support/boot-facts.ts';
+import { labTest } from '../support/lab.ts';
 import { findLabTools } from '../support/lab-tools.ts';
 
 const tools = await findLabTools();

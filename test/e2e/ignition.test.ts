@@ -1,8 +1,16 @@
 import { describe, expect } from 'vitest';
 import { idOf } from '../../server/boot/attempts.ts';
 import { edit } from '../support/appliance.ts';
-import { expectProvisioned, filesOn, md5, ofKind, STAGES_FROM_POINTER } from '../support/boot-facts.ts';
-import { FROM_DISK, INSTALLER_STAGES, labTest, stagesOf } from '../support/lab.ts';
+import {
+  expectProvisioned,
+  filesOn,
+  INSTALLER_STAGES,
+  md5,
+  ofKind,
+  STAGES_FROM_POINTER,
+  stagesOf,
+} from '../support/boot-facts.ts';
+import { FROM_DISK, labTest } from '../support/lab.ts';
 import { findLabTools } from '../support/lab-tools.ts';
 
 const tools = await findLabTools();

@@ -4,11 +4,12 @@ import {
   machineIdOf,
   ofKind,
   STAGES_FROM_POINTER,
+  stagesOf,
   tokenOf,
 } from '../support/boot-facts.ts';
 import { speakUntilWaiting } from '../support/host-agent.ts';
 import { type Answer, asImpostor, IMPOSTOR } from '../support/impostor.ts';
-import { labTest, stagesOf } from '../support/lab.ts';
+import { labTest } from '../support/lab.ts';
 import { findLabTools } from '../support/lab-tools.ts';
 
 const tools = await findLabTools();

@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
-import { ALL_STAGES, type Boot, bytesOf, filesOf, type Lab, labTest, stagesOf } from '../support/lab.ts';
+import { ALL_STAGES, bytesOf, filesOf, stagesOf } from '../support/boot-facts.ts';
+import { type Boot, type Lab, labTest } from '../support/lab.ts';
 import { findLabTools } from '../support/lab-tools.ts';
 
 const tools = await findLabTools();

@@ -1,6 +1,7 @@
 import { describe, expect, vi } from 'vitest';
+import { ALL_STAGES, bytesOf, stagesOf } from '../support/boot-facts.ts';
 import { padInitrd } from '../support/guest.ts';
-import { ALL_STAGES, bytesOf, labTest, stagesOf } from '../support/lab.ts';
+import { labTest } from '../support/lab.ts';
 import { findLabTools } from '../support/lab-tools.ts';
 
 const tools = await findLabTools();

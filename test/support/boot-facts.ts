@@ -4,7 +4,52 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Event } from '../../server/events/kinds.ts';
 import { ROOT } from './appliance.ts';
-import { ALL_STAGES, type Boot, stagesOf } from './lab.ts';
+import type { Boot } from './lab.ts';
+
+/** What a host gets through when all goes well, in order. */
+export const ALL_STAGES = [
+  'kernel-sent',
+  'initrd-sent',
+  'pointer-sent',
+  'config-sent',
+  'kernel',
+  'initramfs',
+  'ignition-done',
+  'boot-complete',
+  'provisioned',
+];
+
+/** The same for an installer. */
+export const INSTALLER_STAGES = [...ALL_STAGES.slice(0, ALL_STAGES.indexOf('boot-complete')), 'installed'];
+
+/** What it downloaded by TFTP to the end, in order. */
+export function filesOf({ events, addresses }: Boot): string[] {
+  return events.flatMap(({ kind, data }) => {
+    if (kind !== 'tftp.transfer' || data.result !== 'done') return [];
+    return addresses.includes(data.client.split(':')[0]!) ? [data.file] : [];
+  });
+}
+
+/** The stages that the product saw this machine at, each with the host that it took it for. */
+export function stagesOf({ events, attempt }: Boot): string[] {
+  return stageEvents(events)
+    .filter((event) => event.attempt === attempt)
+    .map(({ host, data }) => `${host} ${data.stage}`);
+}
+
+/** How much of each file of the image it got, as the product counted it. */
+export function bytesOf({ events, attempt }: Boot): { kernel: unknown; initrd: unknown } {
+  const ofStage = (stage: string): unknown => {
+    const { data } =
+      stageEvents(events).find((event) => event.attempt === attempt && event.data.stage === stage) ?? {};
+    return data && { bytes: data.bytes, of: data.of };
+  };
+  return { kernel: ofStage('kernel-sent'), initrd: ofStage('initrd-sent') };
+}
+
+export function stageEvents(events: readonly Event[]) {
+  return events.filter((event) => event.kind === 'boot.stage');
+}
 
 /** What a host gets through whose kernel and initrd were there already (`kernelLine`). */
 export const STAGES_FROM_POINTER = ALL_STAGES.slice(ALL_STAGES.indexOf('pointer-sent'));
