@@ -6,7 +6,6 @@ import { formatProblem, isError } from '../document/problem.ts';
 import { RailheadError } from '../errors.ts';
 import { fileOf } from '../feed/image-name.ts';
 import { noopDefinition } from '../feed/transfer-definition.ts';
-import { butaneText } from '../ignition/butane-text.ts';
 import { fileIn } from '../ignition/config-file.ts';
 import { sysextsOfHost } from '../ignition/host-sysexts.ts';
 import { ConfigRenderer } from '../ignition/renderer.ts';
@@ -134,17 +133,18 @@ async function offline(io: CliIo, wanted: string, flags: RenderFlags): Promise<s
   const preview = await renderer.preview(
     host,
     flags.purpose ?? (host.os.install === 'disk' ? 'installer' : 'system'),
+    { format: flags.what === 'butane' && flags.file === undefined ? 'butane' : 'ignition' },
   );
   if ('problems' in preview) {
     print(io.stderr, ...preview.problems.map(formatProblem));
     throw new RailheadError('RH_CONFIG_UNAVAILABLE', `The configuration of ${host.name} can't be made.`);
   }
   if (flags.file !== undefined) {
-    const content = fileIn(JSON.parse(preview.json.toString()), flags.file);
+    const content = fileIn(JSON.parse(preview.bytes.toString()), flags.file);
     if (content !== undefined) return content.toString();
     throw new RailheadError('RH_NOT_FOUND', `The configuration of ${host.name} has no file ${flags.file}.`);
   }
-  return flags.what === 'butane' ? butaneText(preview.layers) : preview.json.toString();
+  return preview.bytes.toString();
 }
 
 function kubeadmText(host: HostSpec, { clusters, hosts }: Inventory, templates: string): string {

@@ -6,11 +6,10 @@ import type { Attempt } from '../boot/attempts.ts';
 import { shortId } from '../boot/attempts.ts';
 import { formatProblem } from '../document/problem.ts';
 import { RailheadError } from '../errors.ts';
-import { butaneText } from '../ignition/butane-text.ts';
 import { fileIn } from '../ignition/config-file.ts';
 import type { Purpose } from '../ignition/delivery.ts';
 import { pointerConfig } from '../ignition/pointer.ts';
-import type { InventoryNow, Preview } from '../ignition/renderer.ts';
+import type { Format, InventoryNow, Preview } from '../ignition/renderer.ts';
 import { InventoryIndex } from '../inventory/index.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { loadRevision } from '../inventory/revision.ts';
@@ -110,19 +109,21 @@ export const previewRoute =
       }
       const from = await inventoryAt(context, request.query.revision);
       const host = findHost(from.index, request.params.host);
-      const { reveal, purpose = await purposeOf(context, host) } = request.query;
+      const { reveal, file, purpose = await purposeOf(context, host) } = request.query;
+      const format = file === undefined ? (request.query.format ?? 'ignition') : 'ignition';
       reply
         .header('cache-control', 'no-store')
         .header('x-railhead-redacted', reveal === undefined ? 'yes' : 'no');
       if (reveal === undefined) {
-        return answerPreview(reply, host, await context.renderer.preview(host, purpose, from), request.query);
+        const preview = await context.renderer.preview(host, purpose, { format, from });
+        return answerPreview(reply, host, preview, { format, file });
       }
       // Everything, for who may change everything; and it is written down.
       await assertAdmin(request, context, options);
       const address = addressOf(request);
       await context.events.append({ kind: 'ignition.revealed', host: host.name, data: { address } });
-      const revealed = await context.renderer.reveal(host, purpose);
-      return answerPreview(reply, host, revealed, request.query);
+      const revealed = await context.renderer.reveal(host, purpose, format);
+      return answerPreview(reply, host, revealed, { format, file });
     });
   };
 
@@ -130,20 +131,17 @@ function answerPreview(
   reply: FastifyReply,
   host: HostSpec,
   preview: Preview,
-  { format, file }: { format?: string; file?: string },
+  { format, file }: { format: Format; file: string | undefined },
 ) {
   if ('problems' in preview) throw cannotRender(host, preview.problems.map(formatProblem));
   if (file !== undefined) {
-    const content = fileIn(JSON.parse(preview.json.toString()), file);
+    const content = fileIn(JSON.parse(preview.bytes.toString()), file);
     if (content === undefined) {
       throw new RailheadError('RH_NOT_FOUND', `The configuration of ${host.name} has no file ${file}.`);
     }
     return reply.type('text/plain; charset=utf-8').send(content);
   }
-  if (format === 'butane') {
-    return reply.type('text/plain; charset=utf-8').send(butaneText(preview.layers));
-  }
-  return reply.type(IGNITION_TYPE).send(preview.json);
+  return reply.type(format === 'butane' ? 'text/plain; charset=utf-8' : IGNITION_TYPE).send(preview.bytes);
 }
 
 async function inventoryAt(context: HttpContext, revision: string | undefined): Promise<InventoryNow> {

@@ -20,20 +20,20 @@ export async function sysextsOfHost(host: HostSpec, { baseUrl, find }: SysextLoo
     { name: 'kubernetes', version: `v${kubernetes}` },
     ...(containerd === undefined ? [] : [{ name: 'containerd', version: containerd }]),
   ];
-  return Promise.all(
-    wanted.map(async ({ name, version }) => {
-      const id: ImageId = { name, version, arch: systemdArch(host.os.arch) };
-      // systemd-sysupdate finds out by itself what there is, and checks it against the feed's signature.
-      const image = host.os.sysexts === 'ignition' ? await find(id) : undefined;
-      return {
-        name,
-        version,
-        definition: transferDefinition({ name, baseUrl, cluster, verify: true }),
-        image:
-          image === undefined
-            ? undefined
-            : { ...image, url: `${baseUrl}/sysext/c/${cluster}/${name}/${fileOf(id)}` },
-      };
-    }),
-  );
+  const sysexts: Sysext[] = [];
+  for (const { name, version } of wanted) {
+    const id: ImageId = { name, version, arch: systemdArch(host.os.arch) };
+    // systemd-sysupdate finds out by itself what there is, and checks it against the feed's signature.
+    const image = host.os.sysexts === 'ignition' ? await find(id) : undefined;
+    sysexts.push({
+      name,
+      version,
+      definition: transferDefinition({ name, baseUrl, cluster, verify: true }),
+      image:
+        image === undefined
+          ? undefined
+          : { ...image, url: `${baseUrl}/sysext/c/${cluster}/${name}/${fileOf(id)}` },
+    });
+  }
+  return sysexts;
 }

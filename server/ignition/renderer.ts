@@ -3,10 +3,11 @@ import { formatProblem, type Problem } from '../document/problem.ts';
 import { RailheadError } from '../errors.ts';
 import type { InventoryIndex } from '../inventory/index.ts';
 import type { HostSpec } from '../inventory/model.ts';
+import { Recent } from '../templating/recent.ts';
 import type { TemplateFolders } from '../templating/template-folders.ts';
 import { DataUrlCache } from './butane/data-url.ts';
 import type { FilesReader } from './butane/files.ts';
-import type { ButaneLayer } from './butane-text.ts';
+import { butaneText } from './butane-text.ts';
 import { type Composed, composeConfig, layersOf } from './compose.ts';
 import type { ConfigRequest, Purpose, RenderedConfig } from './delivery.ts';
 import { readerOfFolders } from './local-files.ts';
@@ -40,10 +41,19 @@ interface ComposeRequest {
   from?: InventoryNow;
 }
 
-/** What people may see of a configuration: every secret is a marker. As bytes, which are sent as they are. */
-export type Preview = { json: Buffer; layers: readonly ButaneLayer[] } | { problems: Problem[] };
+/** How a configuration is shown: as machines get it, or as what it is made of. */
+export type Format = 'ignition' | 'butane';
 
-const MAX_KEPT = 20_000;
+/** A configuration for people, as it is sent: nothing else is kept of it, for there may be many thousands. */
+export type Preview = { bytes: Buffer } | { problems: Problem[] };
+
+interface PreviewOptions {
+  format?: Format | undefined;
+  from?: InventoryNow | undefined;
+}
+
+/** For the previews, and as much for what hosts were given: enough for twenty thousand hosts. */
+const MAX_KEPT_BYTES = 512 * 1024 * 1024;
 
 /** Makes the configurations of hosts from the inventory in force and the templates as they are. */
 export class ConfigRenderer {
@@ -51,10 +61,12 @@ export class ConfigRenderer {
   readonly #dataUrls = new DataUrlCache();
   readonly #outlines = new OutlineCache();
   readonly #files: FilesReader;
-  readonly #previews = new Map<string, Preview>();
+  readonly #previews = new Recent<Preview>(MAX_KEPT_BYTES, (_key, made) =>
+    'bytes' in made ? made.bytes.length : 1000,
+  );
   /** Stands for a token, and looks like one; nobody knows it. */
   readonly #mark = randomBytes(16).toString('base64url');
-  readonly #withMark = new Map<string, string>();
+  readonly #withMark = new Recent<{ text: string }>(MAX_KEPT_BYTES, (_key, { text }) => text.length);
 
   constructor(options: RendererOptions) {
     this.#options = options;
@@ -67,7 +79,7 @@ export class ConfigRenderer {
     const from = this.#options.inventory();
     const key = await this.#keyOf(request.host, request.purpose, from, request.wipe);
     const kept = hasSecrets(request.host.variables) ? undefined : this.#withMark.get(key);
-    if (kept !== undefined) return { text: kept.replaceAll(this.#mark, request.token) };
+    if (kept !== undefined) return { text: kept.text.replaceAll(this.#mark, request.token) };
     const rendered = await this.#renderWhole(request, from);
     if ('text' in rendered && !hasSecrets(request.host.variables))
       await this.#keep(key, request, from, rendered.text);
@@ -91,16 +103,20 @@ export class ConfigRenderer {
   async #keep(key: string, request: ConfigRequest, from: InventoryNow, text: string): Promise<void> {
     const marked = await this.#renderWhole({ ...request, token: this.#mark }, from);
     if (!('text' in marked) || marked.text.replaceAll(this.#mark, request.token) !== text) return;
-    remember(this.#withMark, key, marked.text);
+    this.#withMark.keep(key, marked);
   }
 
   /** Without them: kept as long as neither the inventory, nor a template, nor what else it is made of changes. */
-  async preview(host: HostSpec, purpose: Purpose, from = this.#options.inventory()): Promise<Preview> {
-    const key = await this.#keyOf(host, purpose, from);
+  async preview(
+    host: HostSpec,
+    purpose: Purpose,
+    { format = 'ignition', from = this.#options.inventory() }: PreviewOptions = {},
+  ): Promise<Preview> {
+    const key = `${format} ${await this.#keyOf(host, purpose, from)}`;
     const known = this.#previews.get(key);
     if (known !== undefined) return known;
-    const preview = toPreview(await this.#compose({ host, purpose, wipe: false, from }));
-    remember(this.#previews, key, preview);
+    const preview = toPreview(await this.#compose({ host, purpose, wipe: false, from }), format);
+    this.#previews.keep(key, preview);
     return preview;
   }
 
@@ -115,9 +131,9 @@ export class ConfigRenderer {
   }
 
   /** With all secrets but the token of a boot, which there is none of: for a person who may see them. */
-  async reveal(host: HostSpec, purpose: Purpose): Promise<Preview> {
+  async reveal(host: HostSpec, purpose: Purpose, format: Format = 'ignition'): Promise<Preview> {
     const secrets = { token: markerOf('token of this boot'), read: this.#options.readSecret };
-    return toPreview(await this.#composeDiscreetly({ host, purpose, wipe: false, secrets }));
+    return toPreview(await this.#composeDiscreetly({ host, purpose, wipe: false, secrets }), format);
   }
 
   /** With secrets. What is wrong ends up in events and logs, so it must not quote one. */
@@ -178,16 +194,11 @@ export class ConfigRenderer {
   }
 }
 
-/** The oldest one goes when there are too many. */
-function remember<T>(kept: Map<string, T>, key: string, value: T): void {
-  kept.set(key, value);
-  if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value!);
-}
-
-function toPreview(composed: Composed): Preview {
+function toPreview(composed: Composed, format: Format): Preview {
   if ('problems' in composed) return composed;
-  const json = Buffer.from(`${JSON.stringify(composed.config, null, 2)}\n`);
-  return { json, layers: composed.layers };
+  const { config, layers } = composed;
+  const text = format === 'butane' ? butaneText(layers) : `${JSON.stringify(config, null, 2)}\n`;
+  return { bytes: Buffer.from(text) };
 }
 
 function notInFeed({ name, version }: Sysext): Problem {

@@ -23,20 +23,42 @@ export function macOf(n: number): string {
   return `52:54:00:${hex.slice(0, 2)}:${hex.slice(2, 4)}:${hex.slice(4)}`;
 }
 
-/** The whole of Railhead, with the templates that come with it. */
-export async function startAppliance(hosts: number, scratch: string): Promise<Server> {
-  const dir = join(scratch, `railhead-${hosts}`);
-  mkdirSync(join(dir, 'inventory'), { recursive: true });
+function writeInventory(dir: string, hosts: number, edition: number): void {
   const lines = Array.from({ length: hosts }, (_, n) => `  - {name: n${n}, pool: p, macs: ['${macOf(n)}']}`);
   writeFileSync(
     join(dir, 'inventory', 'bench.yaml'),
     `clusters: [{name: lab, kubernetes: 1.36.4, containerd: 2.1.5}]
 profiles: [{name: f, os: flatcar, version: 4593.2.5}]
-pools: [{name: p, cluster: lab, profile: f}]
+pools: [{name: p, cluster: lab, profile: f, variables: {edition: ${edition}}}]
 hosts:
 ${lines.join('\n')}
 `,
   );
+}
+
+/** All hosts are to be made anew from then on. */
+export async function editInventory(
+  { port }: Server,
+  hosts: number,
+  edition: number,
+  scratch: string,
+): Promise<void> {
+  const revision = async (): Promise<string> =>
+    ((await (await fetch(`http://127.0.0.1:${port}/readyz`)).json()) as { revision: string }).revision;
+  const before = await revision();
+  writeInventory(folderOf(hosts, scratch), hosts, edition);
+  while ((await revision()) === before) await sleep(100);
+  // What it keeps of the edit is written behind the answers.
+  await sleep(1000);
+}
+
+const folderOf = (hosts: number, scratch: string): string => join(scratch, `railhead-${hosts}`);
+
+/** The whole of Railhead, with the templates that come with it. */
+export async function startAppliance(hosts: number, scratch: string): Promise<Server> {
+  const dir = folderOf(hosts, scratch);
+  mkdirSync(join(dir, 'inventory'), { recursive: true });
+  writeInventory(dir, hosts, 0);
   const folders = ['--data', join(dir, 'data'), '--inventory', join(dir, 'inventory')];
   const ports = ['--http-port', '0', '--https-port', '0', '--tftp-port', '0', '--bind', '127.0.0.1'];
   const args = [join(ROOT, 'server', 'main.ts'), 'up', ...folders, ...ports];

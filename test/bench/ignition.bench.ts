@@ -2,21 +2,25 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Server } from './http-servers.ts';
-import { macOf, runAsking, startAppliance, startBare, startMatchbox } from './ignition-servers.ts';
+import {
+  editInventory,
+  macOf,
+  runAsking,
+  startAppliance,
+  startBare,
+  startMatchbox,
+} from './ignition-servers.ts';
 import { percentile, ratio, report } from './measure.ts';
 
 /**
- * The preview of a host's configuration, over HTTP. "Kept" is of a host that was asked for before, "made anew" of one
- * that was not: each host once. Servers have one core and the load has the other.
+ * The preview of a host's configuration, over HTTP. "Kept" is of a host that was asked for before; "made anew" is after
+ * an edit of the inventory, each host once. Servers have one core and the load has the other.
  */
 const CONNECTIONS = 50;
 const SECONDS = 3;
 const ROUNDS = 3;
 const FEW = 10;
 const MANY = 10_000;
-/** Asked for before it counts, so that the code is warm. */
-const WARM = 2500;
-const PER_ROUND = (MANY - WARM) / ROUNDS;
 const MATCHBOX_HOSTS = 1000;
 
 const scratch = mkdtempSync(join(tmpdir(), 'railhead-bench-ignition-'));
@@ -59,17 +63,20 @@ const matchbox = await startMatchbox(MATCHBOX_HOSTS, body, scratch);
 if ('why' in matchbox) console.log(`SKIPPED: everything against matchbox: ${matchbox.why}`);
 else servers.push(matchbox);
 
-/** In each round, hosts that nobody has asked for yet. */
-const freshIn = (round: number): string[] => names(WARM + round * PER_ROUND, WARM + (round + 1) * PER_ROUND);
+const all = names(0, MANY);
 const candidates = {
   node: () => ask(node, ['']),
   few: () => ask(few, names(0, FEW)),
-  anew: (round: number) => ask(many, freshIn(round), { seconds: 0 }),
-  many: (round: number) => ask(many, freshIn(round)),
+  anew: async (round: number) => {
+    await editInventory(many, MANY, round + 1, scratch);
+    return ask(many, all, { seconds: 0 });
+  },
+  many: () => ask(many, all),
 };
 type Name = keyof typeof candidates;
 const runs = new Map<Name, Measured[]>();
-await ask(many, names(0, WARM), { seconds: 0 });
+// Before it counts, so that the code is warm.
+await ask(many, all, { seconds: 0 });
 for (const name of ['node', 'few'] as const) await candidates[name]();
 for (let round = 0; round < ROUNDS; round++) {
   for (const name of Object.keys(candidates) as Name[]) {

@@ -201,9 +201,9 @@ describe('the renderer', () => {
       expect(host().variables).toEqual({ password: { fromEnv: 'PASSWORD' } });
       const request = { host: host(), purpose: 'system', token: 'token', wipe: false } as const;
       expect(await renderer.render(request)).toHaveProperty('text');
-      expect(await renderer.reveal(host(), 'system')).toHaveProperty('json');
+      expect(await renderer.reveal(host(), 'system')).toHaveProperty('bytes');
       expect(asked).not.toHaveBeenCalled();
-      expect(await renderer.preview(host(), 'system')).toHaveProperty('json');
+      expect(await renderer.preview(host(), 'system')).toHaveProperty('bytes');
       expect(asked).toHaveBeenCalledOnce();
     } finally {
       asked.mockRestore();
@@ -217,7 +217,7 @@ describe('the renderer', () => {
       // Another revision: the same host anew.
       inventory.revision += '+';
       const made = await renderer.preview(host(), 'system');
-      return 'json' in made ? made.json.toString() : made.problems;
+      return 'bytes' in made ? made.bytes.toString() : made.problems;
     };
     await write('ignition/files/mine', 'one');
     expect(await preview()).toContain('data:,one');

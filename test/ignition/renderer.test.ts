@@ -16,7 +16,7 @@ const WITH_SNIPPET = lab(
 
 function fileOf(preview: Preview, path: string): string | undefined {
   if ('problems' in preview) throw new Error(preview.problems.map(formatProblem).join('\n'));
-  return fileIn(JSON.parse(preview.json.toString()), path)?.toString();
+  return fileIn(JSON.parse(preview.bytes.toString()), path)?.toString();
 }
 
 function problemsOf(made: Preview | { problems: string[] } | { text: string }): string[] {

@@ -22,7 +22,7 @@ it('a unit that others require does not fail between two tries', async () => {
   );
   const preview = await renderer.preview(host('n2'), 'system');
   if ('problems' in preview) throw new Error('it is not rendered');
-  const { units } = JSON.parse(preview.json.toString()).systemd as { units: Unit[] };
+  const { units } = JSON.parse(preview.bytes.toString()).systemd as { units: Unit[] };
   const required = new Set(units.flatMap((unit) => wordsOf(unit, 'Requires')));
   const triedAgain = units.filter(
     (unit) => required.has(unit.name) && wordsOf(unit, 'Restart').includes('on-failure'),
