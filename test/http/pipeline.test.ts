@@ -39,7 +39,7 @@ it('shows the steps and the log of a cluster on a page, with nothing in it that 
 });
 
 it('streams the log as it grows, from where the reader was', async () => {
-  const { its, app } = await serve('echo first; sleep 1; echo second; sleep 1; echo third');
+  const { its, app } = await serve('echo first; sleep 0.4; echo second; sleep 0.4; echo third');
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   const read = async (after: number, last: string): Promise<string> => {
     const abort = new AbortController();

@@ -71,7 +71,10 @@ const labelValue = fc.stringMatching(/^([A-Za-z0-9]([-A-Za-z0-9_.]{0,6}[A-Za-z0-
 const cluster = optional<unknown>({
   containerd: fc.constantFrom('1.7.28', 'v2.1.5', '2.2.0'),
   endpoint: fc.constantFrom('10.0.0.10:6443', 'lab.example.org', '[fd02::10]:6443'),
-  addons: fc.array(fc.record({ name, values: variables }, { requiredKeys: ['name'] }), { maxLength: 2 }),
+  addons: fc.uniqueArray(fc.record({ name, values: variables }, { requiredKeys: ['name'] }), {
+    maxLength: 2,
+    selector: (addon) => addon.name,
+  }),
   rollout,
   ...layered,
 });
