@@ -116,7 +116,8 @@ export class ConfigRenderer {
     const known = this.#previews.get(key);
     if (known !== undefined) return known;
     const preview = toPreview(await this.#compose({ host, purpose, wipe: false, from }), format);
-    this.#previews.keep(key, preview);
+    // Anybody may ask for those of every revision there was: they would crowd out the ones in force.
+    if (from.revision === this.#options.inventory().revision) this.#previews.keep(key, preview);
     return preview;
   }
 

@@ -42,6 +42,14 @@ it('keeps what it made, as long as neither inventory, nor templates, nor sysexts
   expect(await renderer.preview(host(), 'system')).not.toBe(afterEdit);
 });
 
+it('keeps nothing of a revision that is not in force', async () => {
+  const { renderer, host, inventory } = await rendererFor();
+  const from = { index: inventory.index, revision: 'older' };
+  const first = await renderer.preview(host(), 'system', { from });
+  expect(first).toHaveProperty('bytes');
+  expect(await renderer.preview(host(), 'system', { from })).not.toBe(first);
+});
+
 it("shows an edit of the inventory, and a template of a person's own in place of a built-in one", async () => {
   const { renderer, host, inventory, write, own, later } = await rendererFor(WITH_SNIPPET);
   await write('snippets/mine.bu', filesButane({ '/etc/greeting': '{{variables.greeting}}' }));
