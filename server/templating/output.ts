@@ -10,13 +10,12 @@ import type { Output } from './run.ts';
 /** Collects what a template writes; what becomes of a value is up to the kind of output. */
 export abstract class PiecesOutput implements Output {
   readonly pieces: Piece[] = [];
-  readonly #limits: TemplateLimits;
+  readonly #size: OutputSize;
   #written = '';
-  #size = 0;
   #indent = '';
 
-  constructor(limits: TemplateLimits) {
-    this.#limits = limits;
+  constructor({ maxOutput }: TemplateLimits) {
+    this.#size = new OutputSize(maxOutput);
   }
 
   /** All that was written. */
@@ -42,6 +41,9 @@ export abstract class PiecesOutput implements Output {
     this.#indent = this.#indent.slice(0, this.#indent.length - by.length);
   }
 
+  /** What is written tells. */
+  decided(): void {}
+
   /** `written` is what stands for the piece in the text; for text, it is the text. */
   protected add(piece: Piece, written: string = piece.text!): void {
     this.pieces.push(piece);
@@ -55,13 +57,7 @@ export abstract class PiecesOutput implements Output {
   }
 
   protected grow(by: number, place: Place): void {
-    this.#size += by;
-    if (this.#size > this.#limits.maxOutput) {
-      throw new TemplateFault(
-        place,
-        `what this renders to is larger than ${inWords(this.#limits.maxOutput)}`,
-      );
-    }
+    this.#size.grow(by, place);
   }
 
   /** Runs `work`, which may find a value unfit, and says so with its name and place. */
@@ -88,6 +84,22 @@ export abstract class PiecesOutput implements Output {
 
   #isAtLineStart(): boolean {
     return this.#written === '' || this.#written.endsWith('\n');
+  }
+}
+
+/** Keeps count of what a template writes. */
+export class OutputSize {
+  readonly #max: number;
+  #size = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  grow(by: number, place: Place): void {
+    this.#size += by;
+    if (this.#size > this.#max)
+      throw new TemplateFault(place, `what this renders to is larger than ${inWords(this.#max)}`);
   }
 }
 

@@ -1,8 +1,6 @@
 import type { Place } from '../document/problem.ts';
 import { type Path, YamlDocument } from '../document/yaml.ts';
 import { isOneValue } from './holes.ts';
-import { type Piece, placeInTemplate } from './pieces.ts';
-import { PLACEHOLDER_LENGTH } from './placeholder.ts';
 import type { Skeleton } from './skeleton.ts';
 
 /** A document that was rendered from a template, and whose places are places in that template and its partials. */
@@ -10,30 +8,24 @@ export class RenderedDocument extends YamlDocument {
   /** The same one for all documents that differ in nothing but their values. */
   readonly skeleton: Skeleton;
   readonly values: readonly unknown[];
-  readonly #pieces: readonly Piece[];
 
-  constructor(
-    file: string,
-    value: unknown,
-    skeleton: Skeleton,
-    values: readonly unknown[],
-    pieces: readonly Piece[],
-  ) {
+  constructor(file: string, value: unknown, skeleton: Skeleton, values: readonly unknown[]) {
     // Everything that the base class works out from text and events is asked of the skeleton's document.
     super(file, '', [], value);
     this.skeleton = skeleton;
     this.values = values;
-    this.#pieces = pieces;
   }
 
   override placeOf(path: Path): Place {
-    return this.#inTemplate(this.skeleton.document.placeOf(this.#raw(path)));
+    const { skeleton } = this;
+    return skeleton.placeInTemplate(skeleton.document.placeOf(this.#raw(path)));
   }
 
   override placeOfKey(path: Path): Place {
     const raw = this.#raw(path);
     const { document } = this.skeleton;
-    return this.#inTemplate(raw.length === path.length ? document.placeOfKey(raw) : document.placeOf(raw));
+    const place = raw.length === path.length ? document.placeOfKey(raw) : document.placeOf(raw);
+    return this.skeleton.placeInTemplate(place);
   }
 
   /** `undefined` for what is, or contains, a value: that was not written, it was given. */
@@ -53,10 +45,5 @@ export class RenderedDocument extends YamlDocument {
 
   #raw(path: Path): Path {
     return this.skeleton.rawPath(path, this.values);
-  }
-
-  #inTemplate(place: Place): Place {
-    const offset = this.skeleton.offsetOf(place);
-    return placeInTemplate(this.#pieces, offset, PLACEHOLDER_LENGTH) ?? { file: this.file, line: 0, col: 0 };
   }
 }

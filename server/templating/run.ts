@@ -15,6 +15,8 @@ export interface Output {
   indent(by: string): void;
   /** It ends; `closeLine` says to end a line that it left open. */
   outdent(by: string, closeLine: Place | undefined): void;
+  /** Which way was taken: 0 or 1 at a condition, the number of turns at a loop. Only values decide about that. */
+  decided(way: number): void;
 }
 
 interface Run {
@@ -47,13 +49,16 @@ function runNodes(nodes: readonly Node[], scope: Scope, state: Run, depth: numbe
         break;
       case 'if': {
         const isMet = isTrue(evaluate(node.test, scope)) !== node.isUnless;
+        state.output.decided(isMet ? 1 : 0);
         runNodes(isMet ? node.body : node.otherwise, scope, state, deeper(node, state, depth));
         break;
       }
       case 'with': {
         const context = evaluate(node.context, scope);
         const inner = deeper(node, state, depth);
-        if (!isTrue(context)) runNodes(node.otherwise, scope, state, inner);
+        const isMet = isTrue(context);
+        state.output.decided(isMet ? 1 : 0);
+        if (!isMet) runNodes(node.otherwise, scope, state, inner);
         else runNodes(node.body, innerScope(scope, context, named(node.params, [context])), state, inner);
         break;
       }
@@ -75,6 +80,7 @@ function runEach(node: EachNode, scope: Scope, state: Run, depth: number): void 
   const entries: [string | number, unknown][] = Array.isArray(items)
     ? [...items.entries()]
     : Object.entries(items);
+  state.output.decided(entries.length);
   if (entries.length === 0) return runNodes(node.otherwise, scope, state, depth);
   const last = entries.length - 1;
   entries.forEach(([key, item], index) => {

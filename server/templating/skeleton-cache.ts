@@ -7,10 +7,10 @@ const LEAST_SIZE = MAX_CHARACTERS / 256;
 
 /**
  * Hosts that differ only in values render to the same text with holes, and parsing YAML is the dear part of rendering.
- * So parsed text is kept.
+ * So parsed text is kept, by the template and the way that it went.
  */
 export class SkeletonCache extends Recent<Skeleton> {
   constructor() {
-    super(MAX_CHARACTERS, (written) => Math.max(written.length, LEAST_SIZE));
+    super(MAX_CHARACTERS, (way, { text }) => Math.max(way.length + text.length, LEAST_SIZE));
   }
 }

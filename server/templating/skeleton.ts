@@ -1,14 +1,24 @@
+import type { Place } from '../document/problem.ts';
 import { isRecord } from '../document/shape.ts';
 import { parseYaml, type YamlDocument } from '../document/yaml.ts';
 import { lineStarts } from '../document/yaml-places.ts';
+import { TemplateFault } from './fault.ts';
 import { type Fill, fillOf, joined } from './fill.ts';
 import { type Hole, holesOf } from './holes.ts';
-import { newMark, type Parts, partsOf, unmask, withPlaceholders } from './placeholder.ts';
+import { type Piece, placeInTemplate } from './pieces.ts';
+import { newMark, type Parts, PLACEHOLDER_LENGTH, partsOf, unmask, withPlaceholders } from './placeholder.ts';
 
-/** Why the text of a template is no YAML, with the offset of the fault in `text`. */
-export interface SkeletonFault {
-  message: string;
-  offset: number;
+/** What a template wrote, with holes in place of values, and where each piece of that is from. */
+export interface Written {
+  written: string;
+  pieces: readonly Piece[];
+}
+
+interface Parsed {
+  document: YamlDocument;
+  text: string;
+  mark: string;
+  pieces: readonly Piece[];
 }
 
 /** YAML with placeholders where values go, parsed. */
@@ -16,24 +26,28 @@ export class Skeleton {
   readonly document: YamlDocument;
   readonly text: string;
   readonly #mark: string;
+  readonly #pieces: readonly Piece[];
   readonly #fill: Fill;
   #lineStarts: number[] | undefined;
   #holes: readonly Hole[] | undefined;
 
-  private constructor(document: YamlDocument, text: string, mark: string) {
+  private constructor({ document, text, mark, pieces }: Parsed) {
     this.document = document;
     this.text = text;
     this.#mark = mark;
+    this.#pieces = pieces;
     this.#fill = fillOf(document.value, { mark, text, known: new Map() });
   }
 
-  static parse(file: string, written: string, maxNodes: number): Skeleton | SkeletonFault {
+  /** Throws `TemplateFault`. */
+  static parse(file: string, { written, pieces }: Written, maxNodes: number): Skeleton {
     const mark = newMark();
     const text = withPlaceholders(written, mark);
     const result = parseYaml(file, text, { maxNodes });
-    if ('document' in result) return new Skeleton(result.document, text, mark);
+    if ('document' in result) return new Skeleton({ document: result.document, text, mark, pieces });
     const { line, col, message } = result.problem;
-    return { message: unmask(message, mark), offset: (lineStarts(text)[line - 1] ?? 0) + col - 1 };
+    const place = placeInTemplate(pieces, offsetIn(lineStarts(text), line, col), PLACEHOLDER_LENGTH);
+    throw new TemplateFault(place ?? { file, line: 0, col: 0 }, unmask(message, mark));
   }
 
   /** The document's value, with `values` in their places. Throws `FillError`. */
@@ -48,10 +62,18 @@ export class Skeleton {
     return this.#holes;
   }
 
-  /** Where a line and a column of `text` are in it. */
-  offsetOf({ line, col }: { line: number; col: number }): number {
+  /** The place in the template, or in one of its partials, of a place in `document`. */
+  placeInTemplate({ file, line, col }: Place): Place {
     this.#lineStarts ??= lineStarts(this.text);
-    return (this.#lineStarts[line - 1] ?? 0) + col - 1;
+    const offset = offsetIn(this.#lineStarts, line, col);
+    return placeInTemplate(this.#pieces, offset, PLACEHOLDER_LENGTH) ?? { file, line: 0, col: 0 };
+  }
+
+  /** Where the value with this index is written, and how; the whole template when no value is to blame. */
+  pieceOf(index: number): { place: Place; shown: string } {
+    const piece = index < 0 ? undefined : this.#pieces.filter(({ text }) => text === undefined)[index];
+    const { file } = this.document;
+    return { place: piece?.place ?? { file, line: 0, col: 0 }, shown: piece?.shown ?? 'this template' };
   }
 
   /** `path` with the keys as they stand in `document`, where some are placeholders still. */
@@ -86,4 +108,8 @@ export class Skeleton {
       return parts !== undefined && String(joined(parts, values)) === key;
     });
   }
+}
+
+function offsetIn(starts: readonly number[], line: number, col: number): number {
+  return (starts[line - 1] ?? 0) + col - 1;
 }
