@@ -6,10 +6,11 @@ import type { Attempt } from '../boot/attempts.ts';
 import { shortId } from '../boot/attempts.ts';
 import { formatProblem } from '../document/problem.ts';
 import { RailheadError } from '../errors.ts';
+import type { Written } from '../ignition/compose.ts';
 import { fileIn } from '../ignition/config-file.ts';
 import type { Purpose } from '../ignition/delivery.ts';
 import { pointerConfig } from '../ignition/pointer.ts';
-import type { Format, InventoryNow, Preview } from '../ignition/renderer.ts';
+import type { Format, InventoryNow } from '../ignition/renderer.ts';
 import { InventoryIndex } from '../inventory/index.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { loadRevision } from '../inventory/revision.ts';
@@ -130,7 +131,7 @@ export const previewRoute =
 function answerPreview(
   reply: FastifyReply,
   host: HostSpec,
-  preview: Preview,
+  preview: Written,
   { format, file }: { format: Format; file: string | undefined },
 ) {
   if ('problems' in preview) throw cannotRender(host, preview.problems.map(formatProblem));

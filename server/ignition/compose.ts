@@ -1,17 +1,16 @@
 import type { Problem } from '../document/problem.ts';
 import type { HostSpec } from '../inventory/model.ts';
-import { renderYaml } from '../templating/render-yaml.ts';
+import { renderYaml, runYaml } from '../templating/render-yaml.ts';
 import type { TemplateSet } from '../templating/template-set.ts';
-import { DataUrlCache } from './butane/data-url.ts';
+import { DataUrlCache, type DataUrls } from './butane/data-url.ts';
 import type { FilesReader } from './butane/files.ts';
 import type { ButaneLayer } from './butane-text.ts';
 import type { Purpose } from './delivery.ts';
 import { type Layer, layTogether } from './layers.ts';
-import { fillOutline } from './outline.ts';
-import type { OutlineCache } from './outline-cache.ts';
+import type { Layout } from './outline.ts';
+import type { Draft, OutlineCache } from './outline-cache.ts';
+import { jsonText } from './sheet.ts';
 import type { IgnitionConfig } from './spec/schema.ts';
-
-export type Composed = { config: IgnitionConfig; layers: readonly ButaneLayer[] } | { problems: Problem[] };
 
 /** Which templates make up a host's configuration, from the bottom up. */
 export function layersOf(host: HostSpec, purpose: Purpose): string[] {
@@ -36,19 +35,16 @@ export interface ComposeTemplates {
   files: FilesReader;
 }
 
-/** What is kept from one configuration to the next, to make that faster. */
-export interface ComposeCaches {
-  dataUrls: DataUrlCache;
-  /** Holds values: not for secrets. */
-  outlines?: OutlineCache | undefined;
-}
+type Values = Readonly<Record<string, unknown>>;
+
+export type Composed = { config: IgnitionConfig; layers: readonly ButaneLayer[] } | { problems: Problem[] };
 
 /** Renders the layers, and makes one Ignition config of them. Pure. */
 export function composeConfig(
   { set, files }: ComposeTemplates,
   templates: readonly string[],
-  values: Readonly<Record<string, unknown>>,
-  { dataUrls, outlines }: ComposeCaches = { dataUrls: new DataUrlCache() },
+  values: Values,
+  dataUrls: DataUrls = new DataUrlCache(),
 ): Composed {
   const layers: Layer[] = [];
   const problems: Problem[] = [];
@@ -57,9 +53,47 @@ export function composeConfig(
     if ('problems' in rendered) problems.push(...rendered.problems);
     else layers.push({ template, document: rendered.document });
   }
-  const outline = problems.length > 0 ? undefined : outlines?.of(layers, { files, dataUrls });
-  const filled = outline && fillOutline(outline, layers, dataUrls);
-  if (filled !== undefined) return { config: filled, layers };
   const laid = layTogether(layers, { files, dataUrlsFor: () => dataUrls }, problems);
   return 'problems' in laid ? laid : { config: laid.config, layers };
+}
+
+/** What is kept from one configuration to the next, to make that faster. */
+export interface ComposeCaches {
+  dataUrls: DataUrls;
+  /** Holds values: not for secrets. */
+  outlines: OutlineCache | undefined;
+}
+
+export type Written = { bytes: Buffer } | { problems: Problem[] };
+
+/** The same config as JSON; fast when there was one of its kind before. Not a byte differs for that. */
+export function writeConfig(
+  sources: ComposeTemplates,
+  templates: readonly string[],
+  values: Values,
+  caches: ComposeCaches,
+  layout: Layout,
+): Written {
+  const bytes = fromOutline(sources, templates, values, caches, layout);
+  if (bytes !== undefined) return { bytes };
+  const composed = composeConfig(sources, templates, values, caches.dataUrls);
+  return 'problems' in composed ? composed : { bytes: Buffer.from(jsonText(composed.config, layout.indent)) };
+}
+
+function fromOutline(
+  { set, files }: ComposeTemplates,
+  templates: readonly string[],
+  values: Values,
+  { outlines, dataUrls }: ComposeCaches,
+  layout: Layout,
+): Buffer | undefined {
+  if (outlines === undefined) return undefined;
+  const drafts: Draft[] = [];
+  for (const template of templates) {
+    const draft = runYaml(set, template, values);
+    if ('problems' in draft) return undefined;
+    drafts.push({ ...draft, template });
+  }
+  const valuesOf = drafts.map((draft) => draft.values);
+  return outlines.of(drafts, { files, dataUrls })?.fill(valuesOf, dataUrls, layout);
 }

@@ -23,7 +23,7 @@ export interface ConfigRequest {
 }
 
 /** Either it can be made, or this is why not. */
-export type RenderedConfig = { text: string } | { problems: string[] };
+export type RenderedConfig = { bytes: Buffer } | { problems: string[] };
 
 export interface DeliveryOptions {
   store: Store;
@@ -91,7 +91,7 @@ export class ConfigDelivery {
 
   async #render(request: ConfigRequest): Promise<Buffer | undefined> {
     const rendered = await this.#options.render(request);
-    if ('text' in rendered) return Buffer.from(rendered.text);
+    if ('bytes' in rendered) return rendered.bytes;
     const { problems } = rendered;
     const { host } = request;
     if (this.#options.isNews(host.name, problems.join('\n'))) {

@@ -20,7 +20,7 @@ export interface LayerOptions {
   dataUrlsFor: (layer: Layer) => DataUrls;
 }
 
-export type Laid = { config: IgnitionConfig; bytes: number } | { problems: Problem[] };
+export type Laid = { config: IgnitionConfig } | { problems: Problem[] };
 
 /** Larger ones would hold up a machine for longer than it waits, and Ignition keeps them in memory. */
 export const MAX_CONFIG_BYTES = 10 * 1024 * 1024;
@@ -45,9 +45,8 @@ export function layTogether(
   if (config === undefined || hasErrors(problems)) {
     return { problems: sortProblems(unique([...problems, ...faultsOf(layers, options)])) };
   }
-  const bytes = Buffer.byteLength(JSON.stringify(config));
-  const faults = judge(config, bytes, layers, options);
-  return faults.length > 0 ? { problems: faults } : { config, bytes };
+  const faults = judge(config, layers, options);
+  return faults.length > 0 ? { problems: faults } : { config };
 }
 
 /**
@@ -55,12 +54,7 @@ export function layTogether(
  * when something is wrong each layer is looked at, for the place in its template. What no layer has by itself, such as
  * a file where another layer has a folder, has no such place.
  */
-function judge(
-  config: IgnitionConfig,
-  bytes: number,
-  layers: readonly Layer[],
-  options: LayerOptions,
-): Problem[] {
+function judge(config: IgnitionConfig, layers: readonly Layer[], options: LayerOptions): Problem[] {
   const file = layers.map(({ template }) => template).join(' + ');
   const fault = (message: string): Problem => ({
     severity: 'error',
@@ -70,6 +64,7 @@ function judge(
     subject: '',
     message,
   });
+  const bytes = Buffer.byteLength(JSON.stringify(config));
   if (bytes > MAX_CONFIG_BYTES) {
     return [fault(`the configuration has ${bytes} bytes; at most ${MAX_CONFIG_BYTES} are served`)];
   }

@@ -1,8 +1,14 @@
 import { serialize } from 'node:v8';
 import { Recent } from '../templating/recent.ts';
+import { fillYaml, type Unfilled } from '../templating/render-yaml.ts';
 import type { Skeleton } from '../templating/skeleton.ts';
 import type { Layer } from './layers.ts';
 import { isContents, type Outline, type OutlineOptions, outlineOf } from './outline.ts';
+
+/** A template that was run for a host. */
+export interface Draft extends Unfilled {
+  template: string;
+}
 
 /**
  * Outlines by all that they are made of: the skeletons of the layers, and the values in them that go elsewhere than into
@@ -19,13 +25,13 @@ export class OutlineCache {
   }
 
   /** `undefined` when these layers have none. */
-  of(layers: readonly Layer[], options: OutlineOptions): Outline | undefined {
-    const key = layers
-      .map(({ document }) => keyOf(this.#formOf(document.skeleton), document.values))
-      .join('\n');
+  of(drafts: readonly Draft[], options: OutlineOptions): Outline | undefined {
+    let key = '';
+    for (const { skeleton, values } of drafts) key += keyOf(this.#formOf(skeleton), values);
     const known = this.#kept.get(key);
     if (known !== undefined) return known ?? undefined;
-    const outline = outlineOf(layers, options);
+    const layers = filled(drafts);
+    const outline = layers === undefined ? undefined : outlineOf(layers, options);
     this.#kept.keep(key, outline ?? null);
     return outline;
   }
@@ -47,7 +53,28 @@ interface Form {
   deciding: readonly number[];
 }
 
-/** Not as JSON, to which Infinity is null. */
+function filled(drafts: readonly Draft[]): Layer[] | undefined {
+  const layers: Layer[] = [];
+  for (const draft of drafts) {
+    const rendered = fillYaml(draft);
+    if ('problems' in rendered) return undefined;
+    layers.push({ template: draft.template, document: rendered.document });
+  }
+  return layers;
+}
+
+/** With the length of each value, so that no two lists of values have the same key. */
 function keyOf({ id, deciding }: Form, values: readonly unknown[]): string {
-  return `${id} ${serialize(deciding.map((index) => values[index])).toString('latin1')}`;
+  let key = `${id} `;
+  for (const index of deciding) {
+    const value = values[index];
+    const text = typeof value === 'string' ? value : inBytes(value);
+    key += `${typeof value === 'string' ? '' : '-'}${text.length} ${text}`;
+  }
+  return key;
+}
+
+/** Not as JSON, to which Infinity is null. */
+function inBytes(value: unknown): string {
+  return serialize(value).toString('latin1');
 }

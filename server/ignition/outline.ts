@@ -1,36 +1,78 @@
 import type { Path } from '../document/yaml.ts';
+import { FillError, joined } from '../templating/fill.ts';
 import type { Hole } from '../templating/holes.ts';
-import { newMark } from '../templating/placeholder.ts';
+import { DEFAULT_TEMPLATE_LIMITS } from '../templating/limits.ts';
+import { newMark, type Parts } from '../templating/placeholder.ts';
 import type { DataUrl, DataUrls } from './butane/data-url.ts';
 import type { FilesReader } from './butane/files.ts';
 import { type Layer, layTogether, MAX_CONFIG_BYTES } from './layers.ts';
-import type { File, IgnitionConfig, Resource } from './spec/schema.ts';
+import { type Allocate, type Gap, Sheet } from './sheet.ts';
+import type { IgnitionConfig } from './spec/schema.ts';
 
 /**
  * A configuration without the contents of some of its files. Hosts of a kind differ in these contents (a name, a token,
  * an address) and in little else, and Ignition asks no more of contents than that their URL can be decoded. So what
- * takes long, which is to translate, to merge and to check, is done once for all of them.
+ * takes long, which is to translate, to merge, to check and to write down, is done once for all of them.
  */
-export interface Outline {
-  /** With marks in place of those contents. */
-  config: IgnitionConfig;
-  bytes: number;
-  gaps: readonly Gap[];
+export class Outline {
+  readonly #config: IgnitionConfig;
+  readonly #gaps: readonly ContentsGap[];
+  readonly #sheets = new Map<number, Sheet>();
+
+  constructor(config: IgnitionConfig, gaps: readonly ContentsGap[]) {
+    this.#config = config;
+    this.#gaps = gaps;
+  }
+
+  get gaps(): number {
+    return this.#gaps.length;
+  }
+
+  /** The configuration of a host with these values, of each layer; `undefined` when something of it does not fit. */
+  fill(
+    values: readonly (readonly unknown[])[],
+    dataUrls: DataUrls,
+    { indent, allocate }: Layout,
+  ): Buffer | undefined {
+    let characters = DEFAULT_TEMPLATE_LIMITS.maxOutput;
+    const contents: DataUrl[] = [];
+    for (const { layer, parts, path } of this.#gaps) {
+      const text = joinedOrNot(parts, values[layer]!);
+      if (text === undefined) return undefined;
+      characters -= text.length;
+      if (characters < 0) return undefined;
+      contents.push(dataUrls.of(text, path));
+    }
+    if (this.sheet(0).sizeWith(contents) > MAX_CONFIG_BYTES) return undefined;
+    return this.sheet(indent).with(contents, allocate);
+  }
+
+  /** See `jsonText`. */
+  sheet(indent: number): Sheet {
+    const known = this.#sheets.get(indent);
+    if (known !== undefined) return known;
+    const sheet = new Sheet(this.#config, this.#gaps, indent);
+    this.#sheets.set(indent, sheet);
+    return sheet;
+  }
 }
 
-/** Contents that differ: where they are written, and where they go. */
-interface Gap extends Marked {
-  file: number;
-  /** Which of the file's additions; `undefined` for what it starts with. */
-  append: number | undefined;
+/** How a configuration is written down. */
+export interface Layout {
+  /** Of its lines; 0 for one long line. */
+  indent: number;
+  allocate: Allocate;
 }
 
 interface Marked {
   layer: number;
   /** Of the resource, in the document of the layer. */
   path: Path;
-  mark: DataUrl;
+  /** What the contents are made of: text, and values of the layer. */
+  parts: Parts;
 }
+
+interface ContentsGap extends Gap, Marked {}
 
 /** Whether a text of a document does nothing but fill a file: it decides about nothing else. */
 export function isContents({ path, isText }: Hole): boolean {
@@ -49,47 +91,32 @@ export interface OutlineOptions {
  * decide about something after all.
  */
 export function outlineOf(layers: readonly Layer[], options: OutlineOptions): Outline | undefined {
-  const outline = outlineWith('', layers, options);
-  if (outline === undefined || outline.isWhole) return outline;
+  const one = outlineWith('', layers, options);
+  if (one === undefined || one.isWhole) return one?.outline;
   // What replaces contents by Ignition's rules inherits their compression, unless it says its own.
   const other = outlineWith('gzip', layers, options);
-  return other !== undefined && isSame(outline, other, layers) ? outline : undefined;
+  return other !== undefined && isSame(one.outline, other.outline) ? one.outline : undefined;
 }
 
 function outlineWith(
   compression: '' | 'gzip',
   layers: readonly Layer[],
   { files, dataUrls }: OutlineOptions,
-): (Outline & { isWhole: boolean }) | undefined {
+): { outline: Outline; isWhole: boolean } | undefined {
   const marker = new Marker(layers, dataUrls, compression);
   const laid = layTogether(layers, { files, dataUrlsFor: marker.dataUrlsFor });
   // Contents that were not asked for went another way than this knows, and are those of one host.
   if ('problems' in laid || !marker.isDone) return undefined;
   const gaps = gapsIn(laid.config, marker.marked);
-  return { ...laid, gaps, isWhole: gaps.length === marker.marked.size };
+  return { outline: new Outline(laid.config, gaps), isWhole: gaps.length === marker.marked.size };
 }
 
-function isSame(one: Outline, other: Outline, layers: readonly Layer[]): boolean {
-  const nothing: DataUrls = { of: () => ({ source: 'data:,', compression: '' }) };
-  const [a, b] = [one, other].map((outline) => JSON.stringify(fillOutline(outline, layers, nothing)));
-  return a === b;
-}
-
-/** The whole configuration; `undefined` when it is too large. */
-export function fillOutline(
-  { config, bytes, gaps }: Outline,
-  layers: readonly Layer[],
-  dataUrls: DataUrls,
-): IgnitionConfig | undefined {
-  if (gaps.length === 0) return config;
-  const files = [...config.storage!.files!];
-  let size = bytes;
-  for (const { layer, path, mark, file, append } of gaps) {
-    const url = dataUrls.of(inlineAt(layers[layer]!.document.value, path), path);
-    size += lengthOf(url) - lengthOf(mark);
-    files[file] = withContents(files[file]!, append, url as Resource);
-  }
-  return size > MAX_CONFIG_BYTES ? undefined : { ...config, storage: { ...config.storage, files } };
+function isSame(one: Outline, other: Outline): boolean {
+  const bytesOf = (outline: Outline): Buffer => {
+    const nothing: DataUrl = { source: 'data:,', compression: '' };
+    return outline.sheet(0).with(Array(outline.gaps).fill(nothing), Buffer.allocUnsafe);
+  };
+  return bytesOf(one).equals(bytesOf(other));
 }
 
 /** Gives marks for the contents that differ, and real URLs for all others. */
@@ -126,14 +153,14 @@ class Marker {
 
   #mark(layer: number, path: Path): DataUrl {
     const source = `data:,${this.#word}x${this.marked.size}`;
-    const mark: DataUrl = { source, compression: this.#compression };
-    this.marked.set(mark.source, { layer, path, mark });
-    return mark;
+    const parts = this.#layers[layer]!.document.skeleton.partsAt([...path, 'inline'])!;
+    this.marked.set(source, { layer, path, parts });
+    return { source, compression: this.#compression };
   }
 }
 
 /** A layer on top may have replaced some of what was marked: that is no gap any more. */
-function gapsIn({ storage }: IgnitionConfig, marked: ReadonlyMap<string, Marked>): Gap[] {
+function gapsIn({ storage }: IgnitionConfig, marked: ReadonlyMap<string, Marked>): ContentsGap[] {
   return (storage?.files ?? []).flatMap(({ contents, append = [] }, file) =>
     [contents, ...append].flatMap((resource, at) => {
       const found = marked.get(resource?.source ?? '');
@@ -142,18 +169,12 @@ function gapsIn({ storage }: IgnitionConfig, marked: ReadonlyMap<string, Marked>
   );
 }
 
-function withContents(file: File, append: number | undefined, url: Resource): File {
-  if (append === undefined) return { ...file, contents: { ...file.contents, ...url } };
-  return { ...file, append: file.append!.map((old, at) => (at === append ? { ...old, ...url } : old)) };
-}
-
-function inlineAt(document: unknown, path: Path): string {
-  let node = document;
-  for (const step of path) node = (node as Record<string | number, unknown>)[step];
-  return (node as { inline: string }).inline;
-}
-
-/** Of ASCII that JSON has no escapes for. */
-function lengthOf({ source, compression = '' }: DataUrl): number {
-  return source.length + compression.length;
+/** `undefined` when one of the values can't be a part of text, which is to be said with its place. */
+function joinedOrNot(parts: Parts, values: readonly unknown[]): string | undefined {
+  try {
+    return joined(parts, values);
+  } catch (error) {
+    if (error instanceof FillError) return undefined;
+    throw error;
+  }
 }

@@ -42,7 +42,9 @@ async function world(install: 'ram' | 'disk' = 'ram'): Promise<World> {
   for (const file of [KERNEL, INITRD]) await writeFile(join(image, file), file);
   const render: World['render'] = {
     count: 0,
-    answer: ({ purpose, token }) => ({ text: JSON.stringify({ purpose, token, made: render.count }) }),
+    answer: ({ purpose, token }) => ({
+      bytes: Buffer.from(JSON.stringify({ purpose, token, made: render.count })),
+    }),
   };
   const vault = new Vault(Buffer.alloc(32, 7));
   const delivery = new ConfigDelivery({
@@ -98,7 +100,7 @@ it('the pointer names the TLS URL, the token, the CA and the hash of what is the
     httpHeaders: [{ name: 'Authorization', value: `Bearer ${token}` }],
   });
   expect(pointer.ignition.security.tls.certificateAuthorities).toHaveLength(1);
-  render.answer = () => ({ text: 'edited meanwhile' });
+  render.answer = () => ({ bytes: Buffer.from('edited meanwhile') });
   const config = await ask('GET', `/boot/${token}/config.ign`);
   expect(config.statusCode).toBe(200);
   expect(config.json()).toMatchObject({ purpose: 'system', token });

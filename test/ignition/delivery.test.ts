@@ -22,7 +22,9 @@ const hashOf = (bytes: Buffer) => `sha512-${createHash('sha512').update(bytes).d
 async function world() {
   const dataDir = await tempFolder();
   let count = 0;
-  const makes: { answer: () => RenderedConfig } = { answer: () => ({ text: `made ${++count}` }) };
+  const makes: { answer: () => RenderedConfig } = {
+    answer: () => ({ bytes: Buffer.from(`made ${++count}`) }),
+  };
   const process = async (key = Buffer.alloc(32, 7)) => {
     const store = await openStore({ dataDir });
     const events = new EventLog({ store, now: Date.now, keepCount: 1000, keepDays: 1 });

@@ -11,8 +11,8 @@ it('an installer verifies the image with the key that the server has, always the
   const keyOfInstaller = async (): Promise<string | undefined> => {
     const token = 't'.repeat(22);
     const rendered = await renderer.render({ host: host(), purpose: 'installer', wipe: false, token });
-    if (!('text' in rendered)) throw new Error(rendered.problems.join('\n'));
-    return fileIn(JSON.parse(rendered.text), FILE)?.toString();
+    if ('problems' in rendered) throw new Error(rendered.problems.join('\n'));
+    return fileIn(JSON.parse(rendered.bytes.toString()), FILE)?.toString();
   };
   expect(await keyOfInstaller(), 'flatcar-install has one of its own').toBeUndefined();
   for (imageKey of [key('one'), key('two')]) expect(await keyOfInstaller()).toBe(imageKey);

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { formatProblem } from '../../server/document/problem.ts';
+import { formatProblem, type Problem } from '../../server/document/problem.ts';
 import { noopDefinition } from '../../server/feed/transfer-definition.ts';
 import { FileRefused, type FilesReader } from '../../server/ignition/butane/files.ts';
 import { type Composed, composeConfig } from '../../server/ignition/compose.ts';
@@ -45,7 +45,7 @@ export function compose(
 }
 
 /** What is wrong, as people see it; nothing, if nothing is. */
-export function faultsOf(composed: Composed): string[] {
+export function faultsOf(composed: { problems: Problem[] } | object): string[] {
   return 'problems' in composed ? composed.problems.map(formatProblem) : [];
 }
 

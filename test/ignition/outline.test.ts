@@ -1,35 +1,52 @@
 import { describe, expect, it, vi } from 'vitest';
 import { DataUrlCache } from '../../server/ignition/butane/data-url.ts';
 import type { FilesReader } from '../../server/ignition/butane/files.ts';
-import { type Composed, composeConfig } from '../../server/ignition/compose.ts';
+import { composeConfig, writeConfig } from '../../server/ignition/compose.ts';
 import { MAX_CONFIG_BYTES } from '../../server/ignition/layers.ts';
-import { fillOutline, outlineOf } from '../../server/ignition/outline.ts';
+import { Outline } from '../../server/ignition/outline.ts';
 import { OutlineCache } from '../../server/ignition/outline-cache.ts';
-import { renderYaml } from '../../server/templating/render-yaml.ts';
 import { TemplateSet } from '../../server/templating/template-set.ts';
 import { lab } from '../inventory/make.ts';
 import { faultsOf, HEAD, rendererFor } from './make.ts';
 
 type Values = Record<string, unknown>;
 
-/** What hosts with these values get, one after the other; `once` keeps outlines between them. */
-function composeAll(
-  templates: Readonly<Record<string, string>>,
-  hosts: readonly Values[],
-  { once, files = readerOf('local') }: { once: boolean; files?: FilesReader },
-): Composed[] {
-  const set = new TemplateSet(new Map(Object.entries(templates)));
-  const caches = { dataUrls: new DataUrlCache(), outlines: once ? new OutlineCache() : undefined };
-  return hosts.map((values) => composeConfig({ set, files }, Object.keys(templates), values, caches));
+const IN_ONE_LINE = { indent: 0, allocate: Buffer.allocUnsafe };
+
+interface Templates {
+  templates: Readonly<Record<string, string>>;
+  files?: FilesReader;
+}
+
+const sourcesOf = ({ templates, files = readerOf('local') }: Templates) => ({
+  sources: { set: new TemplateSet(new Map(Object.entries(templates))), files },
+  layers: Object.keys(templates),
+});
+
+/** What a host with these values gets in a world of its own, or what is wrong: in one line, and for people. */
+function alone(of: Templates, values: Values): string[] {
+  const { sources, layers } = sourcesOf(of);
+  const composed = composeConfig(sources, layers, values);
+  if ('problems' in composed) return [...faultsOf(composed), ...faultsOf(composed)];
+  const { config } = composed;
+  return [JSON.stringify(config), `${JSON.stringify(config, null, 2)}\n`];
+}
+
+/** What these hosts get one after the other, with what was kept of the ones before. */
+function together(of: Templates, hosts: readonly Values[]): string[][] {
+  const { sources, layers } = sourcesOf(of);
+  const caches = { dataUrls: new DataUrlCache(), outlines: new OutlineCache() };
+  return hosts.map((values) => {
+    const made = [IN_ONE_LINE, { ...IN_ONE_LINE, indent: 2 }].map((layout) =>
+      writeConfig(sources, layers, values, caches, layout),
+    );
+    return made.flatMap((one) => ('problems' in one ? faultsOf(one) : [one.bytes.toString()]));
+  });
 }
 
 function readerOf(content: string): FilesReader {
   return { read: vi.fn(() => Buffer.from(content)), walk: () => [] };
 }
-
-/** The bytes, or what is wrong. */
-const shown = (composed: Composed): string | string[] =>
-  'problems' in composed ? faultsOf(composed) : JSON.stringify(composed.config);
 
 const files = (...entries: string[]) =>
   `${HEAD}storage:\n  files:\n${entries.map((entry) => `    - ${entry}\n`).join('')}`;
@@ -143,10 +160,10 @@ const CASES: Record<string, { templates: Record<string, string>; hosts?: Values[
 
 describe('with what was made for other hosts, a host gets not a byte that it would not get alone', () => {
   it.each(Object.entries(CASES))('%s', (_name, { templates, hosts = NAMES }) => {
-    const alone = composeAll(templates, hosts, { once: false }).map(shown);
-    expect(composeAll(templates, hosts, { once: true }).map(shown)).toEqual(alone);
+    const each = hosts.map((values) => alone({ templates }, values));
+    expect(together({ templates }, hosts)).toEqual(each);
     // The hosts differ in what they get, or this would say nothing.
-    expect(new Set(alone.map(String)).size).toBeGreaterThan(1);
+    expect(new Set(each.map(String)).size).toBeGreaterThan(1);
   });
 });
 
@@ -154,7 +171,7 @@ it('hosts that differ in contents only are translated once, others each by itsel
   const template = files('{path: "/{{y}}", contents: {local: a}}', '{path: /b, contents: {inline: "{{x}}"}}');
   const reads = (hosts: readonly Values[]): number => {
     const reader = readerOf('a');
-    composeAll({ a: template }, hosts, { once: true, files: reader });
+    together({ templates: { a: template }, files: reader }, hosts);
     return vi.mocked(reader.read).mock.calls.length;
   };
   expect(reads(NAMES.map(({ x }) => ({ x, y: 'a' })))).toBe(1);
@@ -162,24 +179,16 @@ it('hosts that differ in contents only are translated once, others each by itsel
 });
 
 it('one that contents make too large is none, to the byte', () => {
-  const template = files(
-    '{path: /a, contents: {inline: "{{x}}"}}',
-    '{path: /b, append: [{inline: "{{x}}"}]}',
-  );
-  const set = new TemplateSet(new Map([['a', template]]));
-  for (const x of ['', 'a', 'a b'.repeat(100)]) {
-    const rendered = renderYaml(set, 'a', { x });
-    if ('problems' in rendered) throw new Error('it renders');
-    const layers = [{ template: 'a', document: rendered.document }];
-    const dataUrls = new DataUrlCache();
-    const outline = outlineOf(layers, { files: readerOf(''), dataUrls })!;
-    const size = JSON.stringify(fillOutline(outline, layers, dataUrls)).length;
-    const room = MAX_CONFIG_BYTES - size;
-    const filledWith = (more: number) =>
-      fillOutline({ ...outline, bytes: outline.bytes + more }, layers, dataUrls);
-    expect(filledWith(room)).toBeDefined();
-    expect(filledWith(room + 1)).toBeUndefined();
-  }
+  const withRest = (length: number) => {
+    const rest = { path: '/b', contents: { source: `data:,${'b'.repeat(length)}` } };
+    const files = [{ path: '/a', contents: { source: '', compression: '' as const } }, rest];
+    const gap = { layer: 0, path: [], parts: ['', 0, ''], file: 0, append: undefined };
+    const outline = new Outline({ ignition: { version: '3.3.0' }, storage: { files } }, [gap]);
+    return outline.fill([[' ']], new DataUrlCache(), IN_ONE_LINE);
+  };
+  const room = MAX_CONFIG_BYTES - withRest(0)!.length;
+  expect(withRest(room)).toHaveLength(MAX_CONFIG_BYTES);
+  expect(withRest(room + 1)).toBeUndefined();
 });
 
 it('those that are used stay, the others go', () => {
@@ -187,7 +196,8 @@ it('those that are used stay, the others go', () => {
   const set = new TemplateSet(new Map([['a', template]]));
   const caches = { dataUrls: new DataUrlCache(), outlines: new OutlineCache(2) };
   const reader = readerOf('a');
-  for (const y of ['a', 'b', 'a', 'c', 'a', 'b']) composeConfig({ set, files: reader }, ['a'], { y }, caches);
+  for (const y of ['a', 'b', 'a', 'c', 'a', 'b'])
+    writeConfig({ set, files: reader }, ['a'], { y }, caches, IN_ONE_LINE);
   // b has made room for c.
   expect(vi.mocked(reader.read).mock.calls).toHaveLength(4);
 });
@@ -200,7 +210,7 @@ describe('the renderer', () => {
       const { renderer, host } = await rendererFor(text);
       expect(host().variables).toEqual({ password: { fromEnv: 'PASSWORD' } });
       const request = { host: host(), purpose: 'system', token: 'token', wipe: false } as const;
-      expect(await renderer.render(request)).toHaveProperty('text');
+      expect(await renderer.render(request)).toHaveProperty('bytes');
       expect(await renderer.reveal(host(), 'system')).toHaveProperty('bytes');
       expect(asked).not.toHaveBeenCalled();
       expect(await renderer.preview(host(), 'system')).toHaveProperty('bytes');

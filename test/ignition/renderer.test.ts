@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { formatProblem } from '../../server/document/problem.ts';
 import { RailheadError } from '../../server/errors.ts';
+import type { Written } from '../../server/ignition/compose.ts';
 import { fileIn } from '../../server/ignition/config-file.ts';
-import type { Preview } from '../../server/ignition/renderer.ts';
 import { InventoryIndex } from '../../server/inventory/index.ts';
 import { inventoryOf, lab } from '../inventory/make.ts';
 import { filesButane, HEAD, rendererFor } from './make.ts';
@@ -14,27 +14,31 @@ const WITH_SNIPPET = lab(
   '{name: n2, pool: workers, macs: [52:54:00:12:34:02], snippets: [mine.bu], variables: {greeting: hello, password: {fromFile: x}}}',
 );
 
-function fileOf(preview: Preview, path: string): string | undefined {
+function fileOf(preview: Written, path: string): string | undefined {
   if ('problems' in preview) throw new Error(preview.problems.map(formatProblem).join('\n'));
   return fileIn(JSON.parse(preview.bytes.toString()), path)?.toString();
 }
 
-function problemsOf(made: Preview | { problems: string[] } | { text: string }): string[] {
+function problemsOf(made: Written | { problems: string[] }): string[] {
   if (!('problems' in made)) return [];
   return made.problems.map((problem) => (typeof problem === 'string' ? problem : formatProblem(problem)));
 }
 
 it('keeps what it made, as long as neither inventory, nor templates, nor sysexts have changed', async () => {
-  let sysexts = 'v1';
-  const { renderer, host, inventory, write, later } = await rendererFor(lab(), {
-    sysextsOf: async () => [{ name: 'k', version: sysexts, definition: '', image: undefined }],
+  let sha256 = '1'.repeat(64);
+  const text = lab().replace('os: flatcar', 'os: flatcar, sysexts: ignition');
+  const { renderer, host, inventory, write, later } = await rendererFor(text, {
+    sysextsOf: async () => [
+      { name: 'k', version: 'v1', definition: '', image: { file: 'k.raw', url: 'http://a/k.raw', sha256 } },
+    ],
   });
   const first = await renderer.preview(host(), 'system');
   later();
   expect(await renderer.preview(host(), 'system')).toBe(first);
-  sysexts = 'v2';
+  sha256 = '2'.repeat(64);
   const afterSysexts = await renderer.preview(host(), 'system');
-  expect(afterSysexts).not.toBe(first);
+  expect(afterSysexts).toHaveProperty('bytes');
+  expect(afterSysexts).not.toEqual(first);
   inventory.revision = 'two';
   const afterEdit = await renderer.preview(host(), 'system');
   expect(afterEdit).not.toBe(afterSysexts);
@@ -85,7 +89,7 @@ it('a preview has markers, a revealed one has the secrets, the real one has the 
   expect(fileOf(revealed, '/etc/railhead/token')).toBe('<secret: token of this boot>\n');
   const real = await renderer.render({ host: n2, purpose: 'system', token: 'the-token', wipe: false });
   if ('problems' in real) throw new Error(real.problems.join('\n'));
-  expect(fileIn(JSON.parse(real.text), '/etc/railhead/token')?.toString()).toBe('the-token\n');
+  expect(fileIn(JSON.parse(real.bytes.toString()), '/etc/railhead/token')?.toString()).toBe('the-token\n');
   expect(await renderer.preview(n2, 'system')).toBe(preview);
 });
 
@@ -153,7 +157,7 @@ it('the second boot of a host gets the same with its own token, and at once what
   const token = (letter: string) => letter.repeat(22);
   const render = async (letter: string, wipe = false) => {
     const made = await renderer.render({ host: host('n2'), purpose: 'system', token: token(letter), wipe });
-    return 'text' in made ? made.text : made.problems.join('\n');
+    return 'bytes' in made ? made.bytes.toString() : made.problems.join('\n');
   };
   await write('data/motd', 'first');
   const snippet = `${HEAD}storage:\n  files:\n    - {path: /etc/motd, contents: {local: data/motd}}\n`;
@@ -178,7 +182,7 @@ it('a token that ends up in a file that is packed is right, too', async () => {
   for (const letter of ['a', 'b', 'c']) {
     const token = letter.repeat(22);
     const made = await renderer.render({ host: host('n2'), purpose: 'system', token, wipe: false });
-    const text = 'text' in made ? made.text : '';
+    const text = 'bytes' in made ? made.bytes.toString() : '';
     expect(fileIn(JSON.parse(text), '/etc/large')?.toString()).toMatch(new RegExp(`x${token}$`));
   }
 });

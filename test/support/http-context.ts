@@ -170,7 +170,7 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
       seal: (content, about) => vault.seal(content, about),
       unseal: (sealed, about) => vault.unseal(sealed, about),
       render: async ({ host, purpose, token }) => ({
-        text: JSON.stringify({ host: host.name, purpose, token }),
+        bytes: Buffer.from(JSON.stringify({ host: host.name, purpose, token })),
       }),
     }),
     renderer: new ConfigRenderer({
