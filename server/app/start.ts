@@ -13,6 +13,7 @@ import { TftpService } from '../tftp/service.ts';
 import { VERSION } from '../version.ts';
 import { layFoundation } from './foundation.ts';
 import { listen } from './listeners.ts';
+import { makeRoomForNewObjects } from './memory.ts';
 import type { AppOptions } from './options.ts';
 import { startServices } from './services.ts';
 import { UndoList } from './undo.ts';
@@ -35,6 +36,7 @@ export interface RunningApp {
 
 /** Starts every part in order; on failure, stops what had started. */
 export async function startApp(options: AppOptions): Promise<RunningApp> {
+  makeRoomForNewObjects();
   const undo = new UndoList();
   try {
     return await start(options, undo);

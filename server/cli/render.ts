@@ -10,6 +10,7 @@ import { fileIn } from '../ignition/config-file.ts';
 import { sysextsOfHost } from '../ignition/host-sysexts.ts';
 import { ConfigRenderer } from '../ignition/renderer.ts';
 import { markerOf } from '../ignition/secrets.ts';
+import { toBuffer } from '../ignition/sheet.ts';
 import { InventoryIndex } from '../inventory/index.ts';
 import { loadInventoryFolder } from '../inventory/load.ts';
 import type { HostSpec, Inventory } from '../inventory/model.ts';
@@ -140,11 +141,11 @@ async function offline(io: CliIo, wanted: string, flags: RenderFlags): Promise<s
     throw new RailheadError('RH_CONFIG_UNAVAILABLE', `The configuration of ${host.name} can't be made.`);
   }
   if (flags.file !== undefined) {
-    const content = fileIn(JSON.parse(preview.bytes.toString()), flags.file);
+    const content = fileIn(JSON.parse(toBuffer(preview).toString()), flags.file);
     if (content !== undefined) return content.toString();
     throw new RailheadError('RH_NOT_FOUND', `The configuration of ${host.name} has no file ${flags.file}.`);
   }
-  return preview.bytes.toString();
+  return toBuffer(preview).toString();
 }
 
 function kubeadmText(host: HostSpec, { clusters, hosts }: Inventory, templates: string): string {

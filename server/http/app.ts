@@ -1,3 +1,5 @@
+import http, { type RequestListener, type Server } from 'node:http';
+import https from 'node:https';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { ServerCertificate } from '../access/certificate.ts';
@@ -24,6 +26,7 @@ import { health } from './health.ts';
 import { configRoute, pointerRoute, previewRoute } from './ignition.ts';
 import { kubeadmRoute } from './kubeadm.ts';
 import { pages } from './pages.ts';
+import { withPreviewShortcut } from './preview-shortcut.ts';
 import { compileValidator } from './validator.ts';
 
 export interface HttpAppOptions {
@@ -36,17 +39,28 @@ export interface HttpAppOptions {
 /** For a request to arrive whole: who sends a byte now and then must not hold a connection for ever. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
-/** Node's own answer to a request without a Host has no body; `answerErrors` gives it ours. */
-const SERVER = { requireHostHeader: false };
+/** How long a connection may be idle between two requests: longer than proxies keep theirs. */
+const KEEP_ALIVE_MS = 72_000;
+
+function createServer(listener: RequestListener, tls: ServerCertificate | undefined): Server {
+  const options = {
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // Node's own answer to a request without a Host has no body; `answerErrors` gives it ours.
+    requireHostHeader: false,
+  };
+  return tls === undefined
+    ? http.createServer(options, listener)
+    : https.createServer({ ...options, ...tls }, listener);
+}
 
 /** The HTTP interfaces as one Fastify app. It listens nowhere yet: tests call it with `inject()`. */
 export function buildHttpApp({ context, logger, tls }: HttpAppOptions): FastifyInstance {
   const app = fastify({
     loggerInstance: logger,
-    ...(tls === undefined ? { http: SERVER } : { https: { ...SERVER, ...tls } }),
+    serverFactory: (handler) => createServer(withPreviewShortcut(context, handler as RequestListener), tls),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: 1024 * 1024,
-    requestTimeout: REQUEST_TIMEOUT_MS,
     frameworkErrors: answerError,
     clientErrorHandler: answerUnreadable,
     // Connections that are busy at shutdown get `stop()`'s deadline; idle ones go at once.

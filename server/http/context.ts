@@ -43,7 +43,7 @@ export interface HttpContext {
   agents: AgentParts;
   clusters: ClusterService;
   delivery: ConfigDelivery;
-  renderer: Pick<ConfigRenderer, 'preview' | 'reveal'>;
+  renderer: Pick<ConfigRenderer, 'kept' | 'preview' | 'reveal'>;
   tlsWatch: TlsWatch;
   /** `https://10.0.0.5:8443`, and the certificate that it is to be trusted by. */
   httpsUrl: () => string;

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
@@ -10,7 +11,9 @@ import type { Written } from '../ignition/compose.ts';
 import { fileIn } from '../ignition/config-file.ts';
 import type { Purpose } from '../ignition/delivery.ts';
 import { pointerConfig } from '../ignition/pointer.ts';
-import type { Format, InventoryNow } from '../ignition/renderer.ts';
+import type { Format } from '../ignition/preview-cache.ts';
+import type { InventoryNow } from '../ignition/renderer.ts';
+import { toBuffer } from '../ignition/sheet.ts';
 import { InventoryIndex } from '../inventory/index.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { loadRevision } from '../inventory/revision.ts';
@@ -94,15 +97,26 @@ const PreviewQuery = Type.Object({
   file: Type.Optional(Type.String({ maxLength: 4096 })),
 });
 
-/** What a host would be configured with, for people: every secret is a marker. */
+/** Of one that has no secrets in it. */
+export const PREVIEW_HEADERS = {
+  'content-type': IGNITION_TYPE,
+  'cache-control': 'no-store',
+  'x-railhead-redacted': 'yes',
+};
+
+/** A machine that was given the URL of a preview would be configured with markers. */
+export function isMachine(headers: IncomingHttpHeaders): boolean {
+  return /^Ignition\//.test(headers['user-agent'] ?? '');
+}
+
+/** What a host would be configured with, for people: every secret is a marker. See also `preview-shortcut.ts`. */
 export const previewRoute =
   (context: HttpContext, options: { secure: boolean }): FastifyPluginAsyncTypebox =>
   async (app) => {
     const Params = Type.Object({ host: Type.String({ maxLength: 253 }) });
     const schema = { params: Params, querystring: PreviewQuery };
     app.get('/ignition/:host', { config: PUBLIC, schema }, async (request, reply) => {
-      // A machine that was given this URL would be configured with markers.
-      if (/^Ignition\//.test(request.headers['user-agent'] ?? '')) {
+      if (isMachine(request.headers)) {
         throw new RailheadError(
           'RH_FORBIDDEN',
           'This is a preview for people; machines use the URL of their menu.',
@@ -136,13 +150,15 @@ function answerPreview(
 ) {
   if ('problems' in preview) throw cannotRender(host, preview.problems.map(formatProblem));
   if (file !== undefined) {
-    const content = fileIn(JSON.parse(preview.bytes.toString()), file);
+    const content = fileIn(JSON.parse(toBuffer(preview).toString()), file);
     if (content === undefined) {
       throw new RailheadError('RH_NOT_FOUND', `The configuration of ${host.name} has no file ${file}.`);
     }
     return reply.type('text/plain; charset=utf-8').send(content);
   }
-  return reply.type(format === 'butane' ? 'text/plain; charset=utf-8' : IGNITION_TYPE).send(preview.bytes);
+  return reply
+    .type(format === 'butane' ? 'text/plain; charset=utf-8' : IGNITION_TYPE)
+    .send(toBuffer(preview));
 }
 
 async function inventoryAt(context: HttpContext, revision: string | undefined): Promise<InventoryNow> {

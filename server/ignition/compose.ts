@@ -7,9 +7,8 @@ import type { FilesReader } from './butane/files.ts';
 import type { ButaneLayer } from './butane-text.ts';
 import type { Purpose } from './delivery.ts';
 import { type Layer, layTogether } from './layers.ts';
-import type { Layout } from './outline.ts';
 import type { Draft, OutlineCache } from './outline-cache.ts';
-import { jsonText } from './sheet.ts';
+import { type ConfigBytes, fixedBytes, jsonText } from './sheet.ts';
 import type { IgnitionConfig } from './spec/schema.ts';
 
 /** Which templates make up a host's configuration, from the bottom up. */
@@ -64,20 +63,20 @@ export interface ComposeCaches {
   outlines: OutlineCache | undefined;
 }
 
-export type Written = { bytes: Buffer } | { problems: Problem[] };
+export type Written = ConfigBytes | { problems: Problem[] };
 
-/** The same config as JSON; fast when there was one of its kind before. Not a byte differs for that. */
+/** The same config as JSON (see `jsonText`); fast when there was one of its kind before. Not a byte differs for that. */
 export function writeConfig(
   sources: ComposeTemplates,
   templates: readonly string[],
   values: Values,
   caches: ComposeCaches,
-  layout: Layout,
+  indent: number,
 ): Written {
-  const bytes = fromOutline(sources, templates, values, caches, layout);
-  if (bytes !== undefined) return { bytes };
+  const known = fromOutline(sources, templates, values, caches, indent);
+  if (known !== undefined) return known;
   const composed = composeConfig(sources, templates, values, caches.dataUrls);
-  return 'problems' in composed ? composed : { bytes: Buffer.from(jsonText(composed.config, layout.indent)) };
+  return 'problems' in composed ? composed : fixedBytes(jsonText(composed.config, indent));
 }
 
 function fromOutline(
@@ -85,8 +84,8 @@ function fromOutline(
   templates: readonly string[],
   values: Values,
   { outlines, dataUrls }: ComposeCaches,
-  layout: Layout,
-): Buffer | undefined {
+  indent: number,
+): ConfigBytes | undefined {
   if (outlines === undefined) return undefined;
   const drafts: Draft[] = [];
   for (const template of templates) {
@@ -95,5 +94,5 @@ function fromOutline(
     drafts.push({ ...draft, template });
   }
   const valuesOf = drafts.map((draft) => draft.values);
-  return outlines.of(drafts, { files, dataUrls })?.fill(valuesOf, dataUrls, layout);
+  return outlines.of(drafts, { files, dataUrls })?.fill(valuesOf, dataUrls, indent);
 }

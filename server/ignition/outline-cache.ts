@@ -63,18 +63,20 @@ function filled(drafts: readonly Draft[]): Layer[] | undefined {
   return layers;
 }
 
-/** With the length of each value, so that no two lists of values have the same key. */
 function keyOf({ id, deciding }: Form, values: readonly unknown[]): string {
   let key = `${id} `;
-  for (const index of deciding) {
-    const value = values[index];
-    const text = typeof value === 'string' ? value : inBytes(value);
-    key += `${typeof value === 'string' ? '' : '-'}${text.length} ${text}`;
-  }
+  for (const index of deciding) key += keyOfValue(values[index]);
   return key;
 }
 
-/** Not as JSON, to which Infinity is null. */
-function inBytes(value: unknown): string {
-  return serialize(value).toString('latin1');
+/** With its kind and its length, so that no two lists of values have the same key. */
+function keyOfValue(value: unknown): string {
+  if (typeof value === 'string') return `"${value.length} ${value}`;
+  if (typeof value === 'boolean') return `${value} `;
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) {
+    return `[${value.length} ${value.map(keyOfValue).join('')}`;
+  }
+  // Not as JSON, to which Infinity is null.
+  const bytes = serialize(value).toString('latin1');
+  return `#${bytes.length} ${bytes}`;
 }

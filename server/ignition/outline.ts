@@ -6,7 +6,7 @@ import { newMark, type Parts } from '../templating/placeholder.ts';
 import type { DataUrl, DataUrls } from './butane/data-url.ts';
 import type { FilesReader } from './butane/files.ts';
 import { type Layer, layTogether, MAX_CONFIG_BYTES } from './layers.ts';
-import { type Allocate, type Gap, Sheet } from './sheet.ts';
+import { type ConfigBytes, type Gap, Sheet, toBuffer } from './sheet.ts';
 import type { IgnitionConfig } from './spec/schema.ts';
 
 /**
@@ -29,11 +29,7 @@ export class Outline {
   }
 
   /** The configuration of a host with these values, of each layer; `undefined` when something of it does not fit. */
-  fill(
-    values: readonly (readonly unknown[])[],
-    dataUrls: DataUrls,
-    { indent, allocate }: Layout,
-  ): Buffer | undefined {
+  fill(values: readonly (readonly unknown[])[], dataUrls: DataUrls, indent: number): ConfigBytes | undefined {
     let characters = DEFAULT_TEMPLATE_LIMITS.maxOutput;
     const contents: DataUrl[] = [];
     for (const { layer, parts, path } of this.#gaps) {
@@ -44,7 +40,7 @@ export class Outline {
       contents.push(dataUrls.of(text, path));
     }
     if (this.sheet(0).sizeWith(contents) > MAX_CONFIG_BYTES) return undefined;
-    return this.sheet(indent).with(contents, allocate);
+    return this.sheet(indent).with(contents);
   }
 
   /** See `jsonText`. */
@@ -55,13 +51,6 @@ export class Outline {
     this.#sheets.set(indent, sheet);
     return sheet;
   }
-}
-
-/** How a configuration is written down. */
-export interface Layout {
-  /** Of its lines; 0 for one long line. */
-  indent: number;
-  allocate: Allocate;
 }
 
 interface Marked {
@@ -114,7 +103,7 @@ function outlineWith(
 function isSame(one: Outline, other: Outline): boolean {
   const bytesOf = (outline: Outline): Buffer => {
     const nothing: DataUrl = { source: 'data:,', compression: '' };
-    return outline.sheet(0).with(Array(outline.gaps).fill(nothing), Buffer.allocUnsafe);
+    return toBuffer(outline.sheet(0).with(Array(outline.gaps).fill(nothing)));
   };
   return bytesOf(one).equals(bytesOf(other));
 }

@@ -3,7 +3,6 @@ import { formatProblem, type Problem } from '../document/problem.ts';
 import { RailheadError } from '../errors.ts';
 import type { InventoryIndex } from '../inventory/index.ts';
 import type { HostSpec } from '../inventory/model.ts';
-import { Recent } from '../templating/recent.ts';
 import type { TemplateFolders } from '../templating/template-folders.ts';
 import { DataUrlCache } from './butane/data-url.ts';
 import type { FilesReader } from './butane/files.ts';
@@ -11,10 +10,10 @@ import { butaneText } from './butane-text.ts';
 import { composeConfig, layersOf, type Written, writeConfig } from './compose.ts';
 import type { ConfigRequest, Purpose, RenderedConfig } from './delivery.ts';
 import { readerOfFolders } from './local-files.ts';
-import type { Layout } from './outline.ts';
 import { OutlineCache } from './outline-cache.ts';
+import { type Format, PreviewCache, type Stamp } from './preview-cache.ts';
 import { hasSecrets, markerOf, type SecretReader } from './secrets.ts';
-import { Slabs } from './slabs.ts';
+import { fixedBytes, toBuffer } from './sheet.ts';
 import { type ServerFacts, type Sysext, templateValues } from './values.ts';
 
 export interface RendererOptions {
@@ -42,22 +41,17 @@ interface ComposeRequest {
   secrets?: { token: string; read: SecretReader };
   from?: InventoryNow;
   format?: Format;
-  layout: Layout;
+  indent: number;
 }
-
-/** How a configuration is shown: as machines get it, or as what it is made of. */
-export type Format = 'ignition' | 'butane';
 
 interface PreviewOptions {
   format?: Format | undefined;
   from?: InventoryNow | undefined;
 }
 
-const FOR_MACHINES: Layout = { indent: 0, allocate: Buffer.allocUnsafe };
-const FOR_PEOPLE: Layout = { indent: 2, allocate: Buffer.allocUnsafe };
-
-/** Of previews: enough for twenty thousand hosts. */
-const MAX_KEPT_BYTES = 512 * 1024 * 1024;
+/** How lines are indented; machines get one long line. */
+const FOR_MACHINES = 0;
+const FOR_PEOPLE = 2;
 
 /** Makes the configurations of hosts from the inventory in force and the templates as they are. */
 export class ConfigRenderer {
@@ -65,10 +59,7 @@ export class ConfigRenderer {
   readonly #dataUrls = new DataUrlCache();
   readonly #outlines = new OutlineCache();
   readonly #files: FilesReader;
-  readonly #slabs = new Slabs();
-  readonly #previews = new Recent<Written>(MAX_KEPT_BYTES, (_key, made) =>
-    'bytes' in made ? made.bytes.length : 1000,
-  );
+  readonly #previews = new PreviewCache();
 
   constructor(options: RendererOptions) {
     this.#options = options;
@@ -78,8 +69,8 @@ export class ConfigRenderer {
   /** With its secrets, for the machine itself. */
   readonly render = async ({ host, purpose, wipe, token }: ConfigRequest): Promise<RenderedConfig> => {
     const secrets = { token, read: this.#options.readSecret };
-    const made = await this.#composeDiscreetly({ host, purpose, wipe, secrets, layout: FOR_MACHINES });
-    return 'problems' in made ? { problems: made.problems.map(formatProblem) } : made;
+    const made = await this.#composeDiscreetly({ host, purpose, wipe, secrets, indent: FOR_MACHINES });
+    return 'problems' in made ? { problems: made.problems.map(formatProblem) } : { bytes: toBuffer(made) };
   };
 
   /** Without them: kept as long as neither the inventory, nor a template, nor what else it is made of changes. */
@@ -88,34 +79,37 @@ export class ConfigRenderer {
     purpose: Purpose,
     { format = 'ignition', from = this.#options.inventory() }: PreviewOptions = {},
   ): Promise<Written> {
-    const key = `${format} ${await this.#keyOf(host, purpose, from)}`;
-    const known = this.#previews.get(key);
+    const asked = isSettled(host, purpose) ? '' : await this.#askedFor(host, purpose);
+    const stamp = this.#stampOf(from, asked);
+    const known = this.#previews.find(host, purpose, format, stamp);
     if (known !== undefined) return known;
-    const layout = { indent: 2, allocate: this.#slabs.allocate };
-    const preview = await this.#compose({ host, purpose, wipe: false, from, format, layout });
-    // Anybody may ask for those of every revision there was: they would crowd out the ones in force.
-    if (from.revision === this.#options.inventory().revision) this.#previews.keep(key, preview);
+    const preview = await this.#compose({ host, purpose, wipe: false, from, format, indent: FOR_PEOPLE });
+    this.#previews.keep(host, purpose, format, stamp, preview);
     return preview;
   }
 
-  /** Everything that a preview is made of and that may change, in short: long keys take longer to look up. */
-  async #keyOf(host: HostSpec, purpose: Purpose, from: InventoryNow): Promise<string> {
-    const { templates, sysextsOf, server } = this.#options;
-    // Others are named by the inventory, and nothing else is known of them.
-    const images =
-      host.os.sysexts === 'ignition'
-        ? (await sysextsOf(host)).map(({ version, image }) => `${version} ${image?.sha256}`)
-        : '';
-    const imageKey = purpose === 'installer' ? await this.#imageKeyFor(purpose) : undefined;
-    const signer = imageKey === undefined ? '' : hash('sha256', imageKey);
-    const edition = templates.current().version;
-    return `${host.name} ${purpose} ${from.revision} ${edition} ${server().url} ${images} ${signer}`;
+  /** The preview, if it is kept and that can be told at once. */
+  kept(host: HostSpec, purpose: Purpose): Written | undefined {
+    if (!isSettled(host, purpose)) return undefined;
+    return this.#previews.find(host, purpose, 'ignition', this.#stampOf(this.#options.inventory(), ''));
+  }
+
+  #stampOf({ revision }: InventoryNow, asked: string): Stamp {
+    const { templates, server } = this.#options;
+    return { revision, edition: templates.current().version, url: server().url, asked };
+  }
+
+  /** What has to be asked for: the images that the feed has, and who signs what is installed. */
+  async #askedFor(host: HostSpec, purpose: Purpose): Promise<string> {
+    const sysexts = await this.#options.sysextsOf(host);
+    const images = sysexts.map(({ version, image }) => `${version} ${image?.sha256}`);
+    return `${images} ${hash('sha256', (await this.#imageKeyFor(purpose)) ?? '')}`;
   }
 
   /** With all secrets but the token of a boot, which there is none of: for a person who may see them. */
   async reveal(host: HostSpec, purpose: Purpose, format: Format = 'ignition'): Promise<Written> {
     const secrets = { token: markerOf('token of this boot'), read: this.#options.readSecret };
-    return this.#composeDiscreetly({ host, purpose, wipe: false, secrets, format, layout: FOR_PEOPLE });
+    return this.#composeDiscreetly({ host, purpose, wipe: false, secrets, format, indent: FOR_PEOPLE });
   }
 
   /** With secrets. What is wrong ends up in events and logs, so it must not quote one. */
@@ -138,7 +132,7 @@ export class ConfigRenderer {
   }
 
   async #compose(request: ComposeRequest): Promise<Written> {
-    const { host, purpose, wipe, secrets, layout, from = this.#options.inventory() } = request;
+    const { host, purpose, wipe, secrets, indent, from = this.#options.inventory() } = request;
     const { templates, server, sysextsOf, feed } = this.#options;
     const [sysexts, keys, imageKey] = await Promise.all([
       sysextsOf(host),
@@ -164,12 +158,17 @@ export class ConfigRenderer {
     const dataUrls = this.#dataUrls;
     if (request.format === 'butane') {
       const composed = composeConfig(sources, layers, values, dataUrls);
-      return 'problems' in composed ? composed : { bytes: Buffer.from(butaneText(composed.layers)) };
+      return 'problems' in composed ? composed : fixedBytes(butaneText(composed.layers));
     }
     const holdsSecrets = secrets !== undefined && hasSecrets(host.variables);
     const outlines = holdsSecrets ? undefined : this.#outlines;
-    return writeConfig(sources, layers, values, { dataUrls, outlines }, layout);
+    return writeConfig(sources, layers, values, { dataUrls, outlines }, indent);
   }
+}
+
+/** Whether nothing has to be asked for: a system whose extensions the inventory names, and nothing else is known of. */
+function isSettled(host: HostSpec, purpose: Purpose): boolean {
+  return purpose === 'system' && host.os.sysexts !== 'ignition';
 }
 
 function notInFeed({ name, version }: Sysext): Problem {

@@ -9,8 +9,22 @@ export interface Gap {
   append: number | undefined;
 }
 
-/** Gives room for so many bytes. */
-export type Allocate = (size: number) => Buffer;
+/** Bytes that are put together where they are wanted: what hosts have in common is in memory once. */
+export interface ConfigBytes {
+  readonly size: number;
+  copyTo(target: Buffer): void;
+}
+
+export function toBuffer(config: ConfigBytes): Buffer {
+  const whole = Buffer.allocUnsafe(config.size);
+  config.copyTo(whole);
+  return whole;
+}
+
+export function fixedBytes(text: string): ConfigBytes {
+  const bytes = Buffer.from(text);
+  return { size: bytes.length, copyTo: (target) => target.set(bytes) };
+}
 
 /** In one line for 0; otherwise for people, with lines that are indented by so much. */
 export function jsonText(config: IgnitionConfig, indent: number): string {
@@ -37,23 +51,26 @@ export class Sheet {
     this.#size = this.#rest.reduce((size, { text }) => size + text.length, this.#first.length);
   }
 
-  /** How large all of it is. What goes into the gaps is of ASCII that JSON has no escapes for. */
+  /** All of it. What goes into the gaps is of ASCII that JSON has no escapes for. */
+  with(contents: readonly DataUrl[]): ConfigBytes {
+    return { size: this.sizeWith(contents), copyTo: (target) => this.#copy(contents, target) };
+  }
+
   sizeWith(contents: readonly DataUrl[]): number {
     let size = this.#size;
     for (const { gap, field } of this.#rest) size += contents[gap]![field]!.length;
     return size;
   }
 
-  with(contents: readonly DataUrl[], allocate: Allocate): Buffer {
-    const whole = allocate(this.sizeWith(contents));
-    whole.set(this.#first);
+  #copy(contents: readonly DataUrl[], target: Buffer): void {
+    target.set(this.#first);
     let at = this.#first.length;
     for (const { gap, field, text } of this.#rest) {
-      at += whole.write(contents[gap]![field]!, at, 'latin1');
-      whole.set(text, at);
+      const value = contents[gap]![field]!;
+      if (value !== '') at += target.write(value, at, 'latin1');
+      target.set(text, at);
       at += text.length;
     }
-    return whole;
   }
 }
 

@@ -78,15 +78,25 @@ export function templateValues(input: ValuesInput): Record<string, unknown> {
     })),
     feed: { keyUrl: `data:;base64,${feed.keyring.toString('base64')}`, noop: feed.noop },
     images: { key: imageKey ?? '' },
+    // Made when they are asked for: no template asks for all of them.
     env: {
-      node: envFile({ RAILHEAD_URL: server.httpsUrl, RAILHEAD_HOST: host.name }),
-      disk: envFile({ ...diskValues(host.disk), RAILHEAD_DATA_WIPE: input.wipe ? 'yes' : 'no' }),
-      install: envFile({
-        RAILHEAD_IMAGES: `${server.url}/assets/${host.os.os}/${host.os.channel}/${flatcarBoard(host.os.arch)}`,
-        RAILHEAD_OS_VERSION: host.os.version,
-        RAILHEAD_BOARD: flatcarBoard(host.os.arch),
-      }),
-      sysexts: sysexts.map(({ name, version }) => `${name} ${version}\n`).join(''),
+      get node() {
+        return envFile({ RAILHEAD_URL: server.httpsUrl, RAILHEAD_HOST: host.name });
+      },
+      get disk() {
+        return envFile({ ...diskValues(host.disk), RAILHEAD_DATA_WIPE: input.wipe ? 'yes' : 'no' });
+      },
+      get install() {
+        const board = flatcarBoard(host.os.arch);
+        return envFile({
+          RAILHEAD_IMAGES: `${server.url}/assets/${host.os.os}/${host.os.channel}/${board}`,
+          RAILHEAD_OS_VERSION: host.os.version,
+          RAILHEAD_BOARD: board,
+        });
+      },
+      get sysexts() {
+        return sysexts.map(({ name, version }) => `${name} ${version}\n`).join('');
+      },
     },
   };
 }

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
 import { percentile } from './measure.ts';
 
 /** A process that asks for configurations of one host after the other, on many connections at once. */
@@ -70,4 +71,7 @@ function lengthOf(head: string, body: string): number | undefined {
   return body.endsWith('0\r\n\r\n') ? body.length : Number.POSITIVE_INFINITY;
 }
 
-console.log(JSON.stringify(await ask(JSON.parse(process.argv[2]!))));
+// One process for all orders, each a line: a new one would be slow each time, until it is warm.
+for await (const line of createInterface({ input: process.stdin })) {
+  console.log(JSON.stringify(await ask(JSON.parse(line))));
+}

@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureFromGo } from '../support/go-build.ts';
 import {
@@ -16,6 +18,7 @@ import type { AskOrder, AskResult } from './ignition-load.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const MATCHBOX = '0.11.0';
+const LOAD_PROGRAM = join(import.meta.dirname, 'ignition-load.ts');
 
 /** Hosts that differ in their names and cards. */
 export function macOf(n: number): string {
@@ -129,10 +132,21 @@ export async function startMatchbox(
   return serverOf(`matchbox ${MATCHBOX}, ${hosts} hosts`, port, child);
 }
 
-export async function runAsking(order: AskOrder): Promise<AskResult> {
-  const child = spawnOn(LOAD_CORE, process.execPath, [
-    join(import.meta.dirname, 'ignition-load.ts'),
-    JSON.stringify(order),
-  ]);
-  return JSON.parse(await firstLine(child));
+/** A process that asks, order by order. */
+export class Load {
+  readonly #child = spawn('taskset', ['-c', LOAD_CORE, process.execPath, LOAD_PROGRAM], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  readonly #results = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
+
+  async ask(order: AskOrder): Promise<AskResult> {
+    this.#child.stdin.write(`${JSON.stringify(order)}\n`);
+    const { value, done } = await this.#results.next();
+    if (done === true) throw new Error('the load ended; see above');
+    return JSON.parse(value);
+  }
+
+  stop(): void {
+    this.#child.kill('SIGTERM');
+  }
 }

@@ -5,13 +5,12 @@ import { composeConfig, writeConfig } from '../../server/ignition/compose.ts';
 import { MAX_CONFIG_BYTES } from '../../server/ignition/layers.ts';
 import { Outline } from '../../server/ignition/outline.ts';
 import { OutlineCache } from '../../server/ignition/outline-cache.ts';
+import { toBuffer } from '../../server/ignition/sheet.ts';
 import { TemplateSet } from '../../server/templating/template-set.ts';
 import { lab } from '../inventory/make.ts';
 import { faultsOf, HEAD, rendererFor } from './make.ts';
 
 type Values = Record<string, unknown>;
-
-const IN_ONE_LINE = { indent: 0, allocate: Buffer.allocUnsafe };
 
 interface Templates {
   templates: Readonly<Record<string, string>>;
@@ -37,10 +36,8 @@ function together(of: Templates, hosts: readonly Values[]): string[][] {
   const { sources, layers } = sourcesOf(of);
   const caches = { dataUrls: new DataUrlCache(), outlines: new OutlineCache() };
   return hosts.map((values) => {
-    const made = [IN_ONE_LINE, { ...IN_ONE_LINE, indent: 2 }].map((layout) =>
-      writeConfig(sources, layers, values, caches, layout),
-    );
-    return made.flatMap((one) => ('problems' in one ? faultsOf(one) : [one.bytes.toString()]));
+    const made = [0, 2].map((indent) => writeConfig(sources, layers, values, caches, indent));
+    return made.flatMap((one) => ('problems' in one ? faultsOf(one) : [toBuffer(one).toString()]));
   });
 }
 
@@ -184,10 +181,10 @@ it('one that contents make too large is none, to the byte', () => {
     const files = [{ path: '/a', contents: { source: '', compression: '' as const } }, rest];
     const gap = { layer: 0, path: [], parts: ['', 0, ''], file: 0, append: undefined };
     const outline = new Outline({ ignition: { version: '3.3.0' }, storage: { files } }, [gap]);
-    return outline.fill([[' ']], new DataUrlCache(), IN_ONE_LINE);
+    return outline.fill([[' ']], new DataUrlCache(), 0);
   };
-  const room = MAX_CONFIG_BYTES - withRest(0)!.length;
-  expect(withRest(room)).toHaveLength(MAX_CONFIG_BYTES);
+  const room = MAX_CONFIG_BYTES - withRest(0)!.size;
+  expect(withRest(room)).toHaveProperty('size', MAX_CONFIG_BYTES);
   expect(withRest(room + 1)).toBeUndefined();
 });
 
@@ -197,7 +194,7 @@ it('those that are used stay, the others go', () => {
   const caches = { dataUrls: new DataUrlCache(), outlines: new OutlineCache(2) };
   const reader = readerOf('a');
   for (const y of ['a', 'b', 'a', 'c', 'a', 'b'])
-    writeConfig({ set, files: reader }, ['a'], { y }, caches, IN_ONE_LINE);
+    writeConfig({ set, files: reader }, ['a'], { y }, caches, 0);
   // b has made room for c.
   expect(vi.mocked(reader.read).mock.calls).toHaveLength(4);
 });
@@ -211,9 +208,9 @@ describe('the renderer', () => {
       expect(host().variables).toEqual({ password: { fromEnv: 'PASSWORD' } });
       const request = { host: host(), purpose: 'system', token: 'token', wipe: false } as const;
       expect(await renderer.render(request)).toHaveProperty('bytes');
-      expect(await renderer.reveal(host(), 'system')).toHaveProperty('bytes');
+      expect(await renderer.reveal(host(), 'system')).toHaveProperty('size');
       expect(asked).not.toHaveBeenCalled();
-      expect(await renderer.preview(host(), 'system')).toHaveProperty('bytes');
+      expect(await renderer.preview(host(), 'system')).toHaveProperty('size');
       expect(asked).toHaveBeenCalledOnce();
     } finally {
       asked.mockRestore();
@@ -227,7 +224,7 @@ describe('the renderer', () => {
       // Another revision: the same host anew.
       inventory.revision += '+';
       const made = await renderer.preview(host(), 'system');
-      return 'bytes' in made ? made.bytes.toString() : made.problems;
+      return 'problems' in made ? made.problems : toBuffer(made).toString();
     };
     await write('ignition/files/mine', 'one');
     expect(await preview()).toContain('data:,one');

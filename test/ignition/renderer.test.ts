@@ -5,6 +5,8 @@ import { formatProblem } from '../../server/document/problem.ts';
 import { RailheadError } from '../../server/errors.ts';
 import type { Written } from '../../server/ignition/compose.ts';
 import { fileIn } from '../../server/ignition/config-file.ts';
+import type { RenderedConfig } from '../../server/ignition/delivery.ts';
+import { toBuffer } from '../../server/ignition/sheet.ts';
 import { InventoryIndex } from '../../server/inventory/index.ts';
 import { inventoryOf, lab } from '../inventory/make.ts';
 import { filesButane, HEAD, rendererFor } from './make.ts';
@@ -16,10 +18,10 @@ const WITH_SNIPPET = lab(
 
 function fileOf(preview: Written, path: string): string | undefined {
   if ('problems' in preview) throw new Error(preview.problems.map(formatProblem).join('\n'));
-  return fileIn(JSON.parse(preview.bytes.toString()), path)?.toString();
+  return fileIn(JSON.parse(toBuffer(preview).toString()), path)?.toString();
 }
 
-function problemsOf(made: Written | { problems: string[] }): string[] {
+function problemsOf(made: Written | RenderedConfig): string[] {
   if (!('problems' in made)) return [];
   return made.problems.map((problem) => (typeof problem === 'string' ? problem : formatProblem(problem)));
 }
@@ -37,8 +39,7 @@ it('keeps what it made, as long as neither inventory, nor templates, nor sysexts
   expect(await renderer.preview(host(), 'system')).toBe(first);
   sha256 = '2'.repeat(64);
   const afterSysexts = await renderer.preview(host(), 'system');
-  expect(afterSysexts).toHaveProperty('bytes');
-  expect(afterSysexts).not.toEqual(first);
+  expect(afterSysexts).not.toBe(first);
   inventory.revision = 'two';
   const afterEdit = await renderer.preview(host(), 'system');
   expect(afterEdit).not.toBe(afterSysexts);
@@ -46,12 +47,35 @@ it('keeps what it made, as long as neither inventory, nor templates, nor sysexts
   expect(await renderer.preview(host(), 'system')).not.toBe(afterEdit);
 });
 
-it('keeps nothing of a revision that is not in force', async () => {
-  const { renderer, host, inventory } = await rendererFor();
-  const from = { index: inventory.index, revision: 'older' };
-  const first = await renderer.preview(host(), 'system', { from });
-  expect(first).toHaveProperty('bytes');
-  expect(await renderer.preview(host(), 'system', { from })).not.toBe(first);
+it('what is asked of an older revision takes nothing from the one in force', async () => {
+  const { renderer, host } = await rendererFor();
+  const first = await renderer.preview(host(), 'system');
+  const from = { index: new InventoryIndex(inventoryOf(lab())), revision: 'older' };
+  const older = await renderer.preview(from.index.host('n1')!, 'system', { from });
+  expect(older).toHaveProperty('size');
+  expect(older).not.toBe(first);
+  expect(await renderer.preview(host(), 'system')).toBe(first);
+});
+
+it('tells at once what is kept, of hosts for which nothing has to be asked', async () => {
+  const { renderer, host, inventory, write } = await rendererFor();
+  expect(renderer.kept(host(), 'system')).toBeUndefined();
+  const made = await renderer.preview(host(), 'system');
+  expect(renderer.kept(host(), 'system')).toBe(made);
+  await renderer.preview(host(), 'system', { format: 'butane' });
+  expect(renderer.kept(host(), 'system')).toBe(made);
+  await renderer.preview(host(), 'installer');
+  expect(renderer.kept(host(), 'installer')).toBeUndefined();
+  inventory.revision = 'two';
+  expect(renderer.kept(host(), 'system')).toBeUndefined();
+  await renderer.preview(host(), 'system');
+  expect(renderer.kept(host(), 'system')).toBeDefined();
+  await write('snippets/new.bu', HEAD);
+  expect(renderer.kept(host(), 'system')).toBeUndefined();
+
+  const asFiles = await rendererFor(lab().replace('os: flatcar', 'os: flatcar, sysexts: ignition'));
+  await asFiles.renderer.preview(asFiles.host(), 'system');
+  expect(asFiles.renderer.kept(asFiles.host(), 'system')).toBeUndefined();
 });
 
 it("shows an edit of the inventory, and a template of a person's own in place of a built-in one", async () => {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { toBuffer } from '../../server/ignition/sheet.ts';
 import { lab } from '../inventory/make.ts';
 import { rendererFor } from './make.ts';
 
@@ -22,7 +23,7 @@ it('a unit that others require does not fail between two tries', async () => {
   );
   const preview = await renderer.preview(host('n2'), 'system');
   if ('problems' in preview) throw new Error('it is not rendered');
-  const { units } = JSON.parse(preview.bytes.toString()).systemd as { units: Unit[] };
+  const { units } = JSON.parse(toBuffer(preview).toString()).systemd as { units: Unit[] };
   const required = new Set(units.flatMap((unit) => wordsOf(unit, 'Requires')));
   const triedAgain = units.filter(
     (unit) => required.has(unit.name) && wordsOf(unit, 'Restart').includes('on-failure'),
