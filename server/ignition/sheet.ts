@@ -31,46 +31,97 @@ export function jsonText(config: IgnitionConfig, indent: number): string {
   return indent === 0 ? JSON.stringify(config) : `${JSON.stringify(config, null, indent)}\n`;
 }
 
+/** Text, and what comes between: a field of the contents of a gap. */
+interface Cut {
+  first: Buffer;
+  rest: readonly { gap: number; field: keyof DataUrl; text: Buffer }[];
+}
+
 /** The text of a configuration, cut where contents go that are not in it yet. */
 export class Sheet {
-  readonly #first: Buffer;
-  readonly #rest: readonly { gap: number; field: 'source' | 'compression'; text: Buffer }[];
-  /** Of the text, without what goes between. */
-  readonly #size: number;
+  readonly #cut: Cut;
+  #before: readonly DataUrl[] | undefined;
+  #common: { contents: readonly (DataUrl | undefined)[]; cut: Cut } | undefined;
 
   constructor(config: IgnitionConfig, gaps: readonly Gap[], indent: number) {
     const mark = newMark();
     const text = jsonText(withMarks(config, gaps, mark), indent);
     const [first, ...rest] = text.split(new RegExp(`${mark}([sc])(\\d+)z`));
-    this.#first = Buffer.from(first!);
-    this.#rest = Array.from({ length: rest.length / 3 }, (_, at) => ({
-      field: rest[at * 3] === 's' ? 'source' : 'compression',
-      gap: Number(rest[at * 3 + 1]),
-      text: Buffer.from(rest[at * 3 + 2]!),
-    }));
-    this.#size = this.#rest.reduce((size, { text }) => size + text.length, this.#first.length);
+    this.#cut = {
+      first: Buffer.from(first!),
+      rest: Array.from({ length: rest.length / 3 }, (_, at) => ({
+        field: rest[at * 3] === 's' ? 'source' : 'compression',
+        gap: Number(rest[at * 3 + 1]),
+        text: Buffer.from(rest[at * 3 + 2]!),
+      })),
+    };
   }
 
   /** All of it. What goes into the gaps is of ASCII that JSON has no escapes for. */
   with(contents: readonly DataUrl[]): ConfigBytes {
-    return { size: this.sizeWith(contents), copyTo: (target) => this.#copy(contents, target) };
+    const cut = this.#cutFor(contents);
+    return { size: sizeOf(cut, contents), copyTo: (target) => copy(cut, contents, target) };
   }
 
   sizeWith(contents: readonly DataUrl[]): number {
-    let size = this.#size;
-    for (const { gap, field } of this.#rest) size += contents[gap]![field]!.length;
-    return size;
+    return sizeOf(this.#cut, contents);
   }
 
-  #copy(contents: readonly DataUrl[], target: Buffer): void {
-    target.set(this.#first);
-    let at = this.#first.length;
-    for (const { gap, field, text } of this.#rest) {
-      const value = contents[gap]![field]!;
-      if (value !== '') at += target.write(value, at, 'latin1');
-      target.set(text, at);
-      at += text.length;
+  /**
+   * What the first two hosts have in common, such as a certificate, most others have, too: it becomes part of the text,
+   * of which there is less to put together then.
+   */
+  #cutFor(contents: readonly DataUrl[]): Cut {
+    if (this.#common === undefined) {
+      const before = this.#before;
+      this.#before = contents;
+      if (before === undefined || isSame(before, contents)) return this.#cut;
+      const common = contents.map((url, gap) => (before[gap] === url ? url : undefined));
+      this.#common = { contents: common, cut: fillIn(this.#cut, common) };
     }
+    return isSame(this.#common.contents, contents) ? this.#common.cut : this.#cut;
+  }
+}
+
+/** Whether the contents are these, as far as there are any. */
+function isSame(these: readonly (DataUrl | undefined)[], contents: readonly DataUrl[]): boolean {
+  for (let gap = 0; gap < these.length; gap++) {
+    if (these[gap] !== undefined && these[gap] !== contents[gap]) return false;
+  }
+  return true;
+}
+
+/** With some of the contents in it. */
+function fillIn({ first, rest }: Cut, contents: readonly (DataUrl | undefined)[]): Cut {
+  const cuts: { gap: number; field: keyof DataUrl; text: Buffer }[] = [];
+  let start = first;
+  for (const { gap, field, text } of rest) {
+    const url = contents[gap];
+    if (url === undefined) cuts.push({ gap, field, text });
+    else {
+      const last = cuts.at(-1);
+      const whole = Buffer.concat([last?.text ?? start, Buffer.from(url[field]!), text]);
+      if (last === undefined) start = whole;
+      else last.text = whole;
+    }
+  }
+  return { first: start, rest: cuts };
+}
+
+function sizeOf({ first, rest }: Cut, contents: readonly DataUrl[]): number {
+  let size = first.length;
+  for (const { gap, field, text } of rest) size += contents[gap]![field]!.length + text.length;
+  return size;
+}
+
+function copy({ first, rest }: Cut, contents: readonly DataUrl[], target: Buffer): void {
+  target.set(first);
+  let at = first.length;
+  for (const { gap, field, text } of rest) {
+    const value = contents[gap]![field]!;
+    if (value !== '') at += target.write(value, at, 'latin1');
+    target.set(text, at);
+    at += text.length;
   }
 }
 

@@ -67,6 +67,19 @@ const CASES: Record<string, { templates: Record<string, string>; hosts?: Values[
     templates: { a: files('{path: /a, contents: {inline: &x "/{{x}}"}}', '{path: *x}') },
     hosts: [{ x: 'b' }, { x: 'c' }],
   },
+  'contents that some of them have in common': {
+    templates: {
+      a: files('{path: /a, contents: {inline: "{{x}}"}}', '{path: /b, contents: {inline: "{{y}}"}}'),
+    },
+    hosts: [
+      { x: 'a', y: 'same' },
+      { x: 'b', y: 'same' },
+      { x: 'c', y: 'same' },
+      { x: 'c', y: 'another' },
+      { x: 'a', y: 'same '.repeat(100) },
+      { x: 'a', y: 'same' },
+    ],
+  },
   'contents behind an alias': {
     templates: { a: files('{path: /a, contents: &c {inline: "{{x}}"}}', '{path: /b, contents: *c}') },
   },
