@@ -80,5 +80,5 @@ const host = bind === '0.0.0.0' ? '127.0.0.1' : bind === '::' ? '[::1]' : bind.i
 fetch('http://' + host + ':' + (process.env.RAILHEAD_HTTP_PORT || 8080) + '/healthz').then( \
   (answer) => process.exit(answer.ok ? 0 : 1), \
   (error) => { console.error(String(error.cause ?? error)); process.exit(1); });"]
-ENTRYPOINT ["node", "scripts/railhead.mjs"]
+ENTRYPOINT ["node", "--min-semi-space-size=16", "scripts/railhead.mjs"]
 CMD ["up"]

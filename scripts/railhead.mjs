@@ -6,6 +6,7 @@ import module from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bootFolder, ensureBootloaders, startsServer } from './lib/ensure-bootloaders.mjs';
+import { NODE_FLAGS } from './lib/node-flags.mjs';
 import { bundledNode, installPackages, packagesAreStale } from './lib/packages.mjs';
 
 const OLDEST_NODE = 24;
@@ -46,7 +47,7 @@ async function handOver() {
  * @returns {Promise<number>}
  */
 function runNode(node) {
-  const child = spawn(node, [main, ...process.argv.slice(2)], {
+  const child = spawn(node, [...NODE_FLAGS, main, ...process.argv.slice(2)], {
     stdio: 'inherit',
     env: { ...process.env, NODE_COMPILE_CACHE: compiled },
   });

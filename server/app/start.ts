@@ -13,7 +13,6 @@ import { TftpService } from '../tftp/service.ts';
 import { VERSION } from '../version.ts';
 import { layFoundation } from './foundation.ts';
 import { listen } from './listeners.ts';
-import { makeRoomForNewObjects } from './memory.ts';
 import type { AppOptions } from './options.ts';
 import { startServices } from './services.ts';
 import { UndoList } from './undo.ts';
@@ -36,7 +35,6 @@ export interface RunningApp {
 
 /** Starts every part in order; on failure, stops what had started. */
 export async function startApp(options: AppOptions): Promise<RunningApp> {
-  makeRoomForNewObjects();
   const undo = new UndoList();
   try {
     return await start(options, undo);

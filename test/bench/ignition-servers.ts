@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NODE_FLAGS } from '../../scripts/lib/node-flags.mjs';
 import { ensureFromGo } from '../support/go-build.ts';
 import {
   answers,
@@ -64,7 +65,7 @@ export async function startAppliance(hosts: number, scratch: string): Promise<Se
   writeInventory(dir, hosts, 0);
   const folders = ['--data', join(dir, 'data'), '--inventory', join(dir, 'inventory')];
   const ports = ['--http-port', '0', '--https-port', '0', '--tftp-port', '0', '--bind', '127.0.0.1'];
-  const args = [join(ROOT, 'server', 'main.ts'), 'up', ...folders, ...ports];
+  const args = [...NODE_FLAGS, join(ROOT, 'server', 'main.ts'), 'up', ...folders, ...ports];
   const env = { RAILHEAD_ASSETS: join(dir, 'assets'), RAILHEAD_LOG_LEVEL: 'error' };
   const child = spawnOn(SERVER_CORE, process.execPath, args, env);
   child.stdout!.resume();
@@ -92,7 +93,7 @@ export async function startBare(body: string, scratch: string): Promise<Server> 
 require('node:http').createServer((_request, response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }).end(body);
 }).listen(0, '127.0.0.1', function () { console.log(this.address().port); });`;
-  const child = spawnOn(SERVER_CORE, process.execPath, ['-e', code, file]);
+  const child = spawnOn(SERVER_CORE, process.execPath, [...NODE_FLAGS, '-e', code, file]);
   return serverOf('bare Node', Number(await firstLine(child)), child);
 }
 
