@@ -50,7 +50,8 @@ export function runYaml(
     const scope = rootScope(values);
     const output = new ValuesOutput(allLimits);
     run(nodes, scope, output, templates.partial, allLimits);
-    const way = `${name} ${output.way}`;
+    // A name may have blanks and digits in it, a way has nothing else.
+    const way = `${output.way}:${name}`;
     let skeleton = templates.skeletons.get(way);
     if (skeleton === undefined) {
       const yaml = new YamlOutput(allLimits);

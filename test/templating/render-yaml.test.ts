@@ -365,3 +365,16 @@ describe('the set', () => {
     expect(() => first.fixed.a.push(2)).toThrow();
   });
 });
+
+it('what a template was parsed to is never taken for that of another one', () => {
+  const set = setOf({
+    a: '{{#if x}}{{#if y}}p: 1{{else}}q: 1{{/if}}{{/if}}',
+    'a 1': '{{#if y}}r: 1{{else}}s: 1{{/if}}',
+    '0 a': '{{#if x}}t: 1{{/if}}',
+  });
+  const made = ['a', 'a 1', '0 a', 'a'].map((name) => {
+    const result = renderYaml(set, name, { x: true, y: false });
+    return 'document' in result ? result.document.value : result.problems;
+  });
+  expect(made).toEqual([{ q: 1 }, { s: 1 }, { t: 1 }, { q: 1 }]);
+});
