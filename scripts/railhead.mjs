@@ -6,10 +6,10 @@ import module from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bootFolder, ensureBootloaders, startsServer } from './lib/ensure-bootloaders.mjs';
+import { isOld, OLDEST_NODE } from './lib/node.mjs';
 import { NODE_FLAGS } from './lib/node-flags.mjs';
 import { bundledNode, installPackages, packagesAreStale } from './lib/packages.mjs';
 
-const OLDEST_NODE = 24;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const main = join(root, 'server', 'main.ts');
 // Node keeps what it has compiled: commands start in two thirds of the time. Not in the temporary folder, where others
@@ -28,7 +28,7 @@ try {
 
 async function handOver() {
   // On a Node that is new enough there is nothing to start: one process less between the signals and the server.
-  if (Number(process.versions.node.split('.')[0]) >= OLDEST_NODE) {
+  if (!isOld(process.version)) {
     module.enableCompileCache?.(compiled);
     await import(pathToFileURL(main).href);
     return;

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorText, read } from './files.mjs';
-import { libc } from './node.mjs';
+import { libc, versionForNpm } from './node.mjs';
 
 /**
  * @typedef {object} Where
@@ -156,15 +156,17 @@ export function stalePackages({ root, dev }) {
 }
 
 /**
- * Keeps in mind what npm left out, so that it isn't asked for again.
+ * Remembers what npm left out, so that it isn't asked for again.
  *
  * @param {string} root
  * @param {Missing[]} missing
+ * @param {string} nodeVersion of the Node that ran npm
  */
-export function noteUnavailable(root, missing) {
+export function noteUnavailable(root, missing, nodeVersion) {
   const lockText = read(join(root, LOCK)) ?? '';
   const packages = missing.map(({ path }) => path);
-  writeFileSync(join(root, UNAVAILABLE), `${JSON.stringify({ for: fingerprint(lockText), packages })}\n`);
+  const note = { for: fingerprint(lockText, nodeVersion), packages };
+  writeFileSync(join(root, UNAVAILABLE), `${JSON.stringify(note)}\n`);
 }
 
 /**
@@ -175,17 +177,20 @@ export function noteUnavailable(root, missing) {
 function unavailablePackages(root, lockText) {
   try {
     const noted = JSON.parse(read(join(root, UNAVAILABLE)) ?? '{}');
-    return new Set(noted.for === fingerprint(lockText) ? noted.packages : []);
+    return new Set(noted.for === fingerprint(lockText, versionForNpm(root)) ? noted.packages : []);
   } catch {
     return new Set();
   }
 }
 
 /**
- * What packages could be had is only known for one lock file on one kind of machine.
+ * Which packages npm can install is only known for one lock file, one kind of machine and one Node: npm leaves out
+ * optional packages whose `engines` don't fit the Node that runs it.
  *
  * @param {string} lockText
+ * @param {string} nodeVersion
  */
-function fingerprint(lockText) {
-  return `${process.platform}-${process.arch}-${createHash('sha256').update(lockText).digest('hex')}`;
+function fingerprint(lockText, nodeVersion) {
+  const lock = createHash('sha256').update(lockText).digest('hex');
+  return [process.platform, process.arch, nodeVersion, lock].join('-');
 }

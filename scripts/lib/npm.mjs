@@ -1,20 +1,23 @@
 // Runs npm, and says in one line what went wrong.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { say } from './files.mjs';
 
 /**
  * @param {string[]} args
- * @param {string} root
- * @param {(pid: number) => void} started told npm's process id
+ * @param {object} options
+ * @param {string} options.cwd the folder with package.json
+ * @param {{ path: string }} options.node what runs npm
+ * @param {(pid: number) => void} options.started gets npm's process id
  * @returns {Promise<void>}
  */
-export async function runNpm(args, root, started) {
-  const [command, ...first] = npmCommand();
+export async function runNpm(args, { cwd, node, started }) {
+  const [command, ...first] = npmCommand(node.path);
   // npm's standard output must not mix with ours, which a caller may parse.
   const child = spawn(/** @type {string} */ (command), [...first, ...args], {
-    cwd: root,
+    cwd,
+    env: { ...process.env, PATH: [dirname(node.path), process.env.PATH].join(delimiter) },
     stdio: ['ignore', 2, 'pipe'],
   });
   let output = '';
@@ -41,7 +44,7 @@ export async function runNpm(args, root, started) {
           // After a wrong lock file npm prints its whole manual.
           const lines = output.split(/^npm error (?:Clean install|Install) a /m)[0]?.split('\n') ?? [];
           say(lines.slice(0, 40).join('\n').trimEnd());
-          reject(new Error(npmFailure(output, code ?? signal ?? 'unknown', root)));
+          reject(new Error(npmFailure(output, code ?? signal ?? 'unknown', cwd)));
         }
       });
     });
@@ -56,16 +59,18 @@ export async function runNpm(args, root, started) {
 }
 
 /**
- * The npm that started us, run by the Node that runs us; else the one on PATH. (npm ci may delete the very
+ * The npm that started us; else the one on PATH, which takes the first `node` on PATH. (npm ci may delete the very
  * Node that runs it, when that is the bundled one: on Linux a running binary survives its file.)
  *
+ * @param {string} node
  * @returns {string[]}
  */
-function npmCommand() {
+function npmCommand(node) {
   const cli = process.env.npm_execpath;
   if (cli !== undefined && /^np[mx]-cli\.js$/.test(basename(cli))) {
     const npm = join(dirname(cli), 'npm-cli.js');
-    if (existsSync(npm)) return [process.execPath, npm];
+    // An old npm on a new Node works, and Node warns about what npm calls.
+    if (existsSync(npm)) return [node, '--no-deprecation', npm];
   }
   return ['npm'];
 }
@@ -80,9 +85,9 @@ function noNpm(error) {
  *
  * @param {string} output
  * @param {string | number} code
- * @param {string} root
+ * @param {string} folder
  */
-function npmFailure(output, code, root) {
+function npmFailure(output, code, folder) {
   const npmCode = /^npm (?:error|ERR!) code (\S+)/m.exec(output)?.[1];
   const advice = /** @type {Array<[RegExp, string]>} */ ([
     [/^EUSAGE$/, 'package.json and package-lock.json disagree: run `npm install` and commit both files'],
@@ -100,7 +105,7 @@ function npmFailure(output, code, root) {
     ],
     [
       /^(EACCES|EPERM|EROFS)$/,
-      `no right to write to ${join(root, 'node_modules')}: fix its owner, then start again`,
+      `permission denied: ${join(folder, 'node_modules')}: fix its owner, then start again`,
     ],
     [/^(ENOSPC|EDQUOT)$/, 'the disk is full: make room, then start again'],
   ]).find(([pattern]) => npmCode !== undefined && pattern.test(npmCode))?.[1];

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { say } from './files.mjs';
 import { INSTALLED, noteUnavailable, packagesAreStale, stalePackages } from './locked-packages.mjs';
+import { withNodeForNpm } from './node-for-npm.mjs';
 import { runNpm } from './npm.mjs';
 import { holdSetupLock } from './setup-lock.mjs';
 
@@ -13,6 +14,10 @@ export { bundledNode } from './node.mjs';
 
 /** @typedef {import('./locked-packages.mjs').Where} Where */
 /** @typedef {import('./locked-packages.mjs').Missing} Missing */
+
+/** @typedef {import('./node-for-npm.mjs').NodeForNpm} NodeForNpm */
+
+const OLD_NODE_HINT = `. They may need a newer Node than ${process.version}: install Node 24 and start again.`;
 
 /** Held while packages are being installed. */
 const SETUP_LOCK = '.railhead-setup.lock';
@@ -39,8 +44,10 @@ export async function installPackages({ root, dev }) {
     args.push('--ignore-scripts', '--include=optional', dev ? '--include=dev' : '--omit=dev');
     // Errors only: the machine's npm warns about its own settings and about engines that don't matter here.
     args.push('--loglevel=error', '--no-audit', '--no-fund', '--no-update-notifier');
-    await runNpm(args, root, setup.add);
-    checkInstalled({ root, dev });
+    await withNodeForNpm(root, setup.add, async (node) => {
+      await runNpm(args, { cwd: root, node, started: setup.add });
+      checkInstalled({ root, dev, node });
+    });
   } finally {
     setup.release();
   }
@@ -59,11 +66,11 @@ function reason(root, addOnly) {
 }
 
 /**
- * npm succeeds although it left out optional packages. Keep those in mind; anything else missing is a failure.
+ * npm succeeds although it left out optional packages. Remember those; anything else missing is a failure.
  *
- * @param {Where} where
+ * @param {Where & { node: NodeForNpm }} where
  */
-function checkInstalled({ root, dev }) {
+function checkInstalled({ root, dev, node }) {
   const missing = stalePackages({ root, dev });
   const required = missing.filter((one) => !one.optional);
   if (required.length > 0) {
@@ -72,8 +79,8 @@ function checkInstalled({ root, dev }) {
     );
   }
   if (missing.length === 0) return;
-  say(`Left out, because npm could not get them here (all optional): ${list(missing)}`);
-  noteUnavailable(root, missing);
+  say(`npm left out optional packages: ${list(missing)}${node.isOld ? OLD_NODE_HINT : ''}`);
+  noteUnavailable(root, missing, node.version);
 }
 
 /** @param {Missing[]} missing */
