@@ -35,6 +35,7 @@ import {
 import { installDebianPackages } from './debian-install.mjs';
 import { errorCode, errorText } from './files.mjs';
 import { isProgram, onPath, run } from './run.mjs';
+import { noteForRun } from './run-notes.mjs';
 
 /**
  * @typedef {object} Part something to run
@@ -403,8 +404,17 @@ const C_LIBRARY = /^(libc6|libc-bin)$/;
 export async function ensureParts(wanted, { log = (line) => process.stderr.write(`${line}\n`) } = {}) {
   /** @type {Partial<{ [name in Name]: Part | undefined }>} */
   const parts = {};
-  for (const name of wanted) parts[name] = await ensurePart(name, PARTS[name], log);
+  for (const name of wanted) {
+    const part = await ensurePart(name, PARTS[name], log);
+    if (part) noteForRun('version', `${PARTS[name].what} ${describeVersion(part)}`);
+    parts[name] = part;
+  }
   return /** @type {{ [name in Name]: Part | undefined }} */ (parts);
+}
+
+/** @param {Part} part */
+function describeVersion({ version, source }) {
+  return `${version} (${source === 'unpacked' ? 'fetched' : source})`;
 }
 
 /**
@@ -432,8 +442,9 @@ async function ensurePart(name, spec, log) {
     return await fetchPart(spec, kept, forced, log);
   } catch (error) {
     const why = errorText(error).replace(/\s*\n\s*/g, ' ');
-    const what = `SKIPPED: ${name}: no ${spec.what} (${spec.why}): ${why}`;
-    log(`${what}. Install it (apt-get install ${spec.packages.join(' ')}) and run this again.`);
+    const what = `${name}: no ${spec.what} (${spec.why}): ${why}`;
+    log(`SKIPPED: ${what}. Install it (apt-get install ${spec.packages.join(' ')}) and run this again.`);
+    noteForRun('skip', what);
     return undefined;
   }
 }
