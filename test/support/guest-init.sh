@@ -24,10 +24,9 @@ end() {
   poweroff -f
 }
 
-# Everything that its devices need, in an order that works without depmod.
-for module in virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net virtio_blk; do
-  [ -f /modules/$module.ko ] && insmod /modules/$module.ko
-done
+while read -r module; do
+  complaint=$(insmod "/modules/$module.ko" 2>&1) || end "FAILED: insmod $module: $complaint"
+done </modules/order
 
 option() {
   cat /proc/cmdline /sys/class/dmi/id/chassis_asset_tag | tr ' ' '\n' | sed -n "s|^$1=||p" | head -n 1

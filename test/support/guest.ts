@@ -9,11 +9,12 @@ import {
   renameSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { cacheFolder } from '../../scripts/lib/cache.mjs';
 import type { Part } from '../../scripts/lib/parts.mjs';
+import { modulesFor } from './kernel-modules.ts';
 
 /** A system to boot: Debian's kernel, and an initrd with busybox, the real Ignition and the real curl. */
 export interface Guest {
@@ -43,17 +44,8 @@ const FOLDER = 0o040000;
 const LINK = 0o120000;
 const PROGRAM = FILE | 0o755;
 
-const MODULES = [
-  'virtio',
-  'virtio_ring',
-  'virtio_pci_legacy_dev',
-  'virtio_pci_modern_dev',
-  'virtio_pci',
-  'failover',
-  'net_failover',
-  'virtio_net',
-  'virtio_blk',
-];
+/** What the machines' devices and their data disks need; the rest follows from what these depend on. */
+const DRIVERS = ['virtio_pci', 'virtio_net', 'virtio_blk', 'ext4'];
 
 /** Builds it, or takes the one that was built from the same things before. */
 export function buildGuest(parts: GuestParts): Guest {
@@ -166,28 +158,13 @@ function linkedWith({ path, env, loader }: Part): [to: string, from: string][] {
   ]);
 }
 
+/** And the order that the guest loads them in. */
 function modules(kernel: Part): Entry[] {
-  const root = dirname(dirname(kernel.path));
-  const version = basename(kernel.path).replace('vmlinuz-', '');
-  const tree = ['lib/modules', 'usr/lib/modules']
-    .map((place) => join(root, place, version))
-    .find((path) => existsSync(path));
-  if (tree === undefined) throw new Error(`the kernel ${kernel.path} has no modules`);
-  const found = new Map(
-    readdirSync(tree, { recursive: true, encoding: 'utf8' }).flatMap((path) => {
-      const [, name, xz] = /([^/]+)\.ko(\.xz)?$/.exec(path) ?? [];
-      return name === undefined ? [] : [[name, { path: join(tree, path), xz: xz !== undefined }]];
-    }),
-  );
-  // One that is missing is built into the kernel.
-  return MODULES.flatMap((name) => {
-    const module = found.get(name);
-    if (module === undefined) return [];
-    const content = module.xz
-      ? spawnSync('xz', ['-dc', module.path], { maxBuffer: 1e8 }).stdout
-      : readFileSync(module.path);
-    return [{ path: `modules/${name}.ko`, mode: FILE | 0o644, content }];
-  });
+  const found = modulesFor(kernel.path, DRIVERS);
+  return [
+    ...found.map(({ name, content }) => ({ path: `modules/${name}.ko`, mode: FILE | 0o644, content })),
+    text('modules/order', found.map(({ name }) => `${name}\n`).join('')),
+  ];
 }
 
 /** The archive format of initrds, "newc": a header of hexadecimal numbers, the name, the content, each padded. */
