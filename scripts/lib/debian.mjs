@@ -1,7 +1,8 @@
 // Debian packages by the machine's own apt, without touching the system: no locks, no package cache, no change
 // of user, so nobody has to be root. Which mirror is used is the machine's own choice.
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeWhole } from './files.mjs';
 import { run, succeeds } from './run.mjs';
 
 /** @typedef {{ signal?: AbortSignal | undefined }} Stoppable */
@@ -66,7 +67,8 @@ export function privateLists(folder) {
  */
 export function privateSources(folder, lines) {
   const list = join(folder, 'sources.list');
-  writeFileSync(list, lines.map((line) => `${line}\n`).join(''));
+  // Another process may read it right now.
+  writeWhole(list, lines.map((line) => `${line}\n`).join(''));
   return aptSettings({
     'Dir::Etc::sourcelist': list,
     'Dir::Etc::sourceparts': '/dev/null',
@@ -138,12 +140,15 @@ export function debianMirror(releases) {
 /**
  * @param {string[]} options
  * @param {Stoppable} [stoppable]
- * @returns {Promise<string | undefined>} what could not be fetched: apt-get takes that for success
+ * @returns {Promise<string | undefined>} what could not be fetched, when some lists could: apt-get takes that for
+ *   success, and also when it reaches no mirror at all, which fails here
  */
 export async function refresh(options, { signal } = {}) {
-  const { code, err } = await run('apt-get', ['-qq', ...options, 'update'], { seconds: 300, signal });
+  const { code, out, err } = await run('apt-get', ['-q', ...options, 'update'], { seconds: 300, signal });
   if (code !== 0) throw new Error(`apt-get update failed: ${firstError(err)}`);
-  return /Failed to fetch/.test(err) ? firstError(err) : undefined;
+  if (!/Failed to fetch/.test(err)) return undefined;
+  if (!/^(Hit|Get):/m.test(out)) throw new Error(firstError(err));
+  return firstError(err);
 }
 
 /**

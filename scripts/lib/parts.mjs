@@ -2,39 +2,21 @@
 // lacks comes from Debian's archive, by the machine's own apt, unpacked into a cache outside the checkout:
 // nothing is installed, no service starts, and it works without being root.
 //
+// Of what was unpacked, the newest version that apt offers is used: an old one could hide that the next one fails.
+//
 //   RAILHEAD_CACHE=DIR       where unpacked parts are kept
-//   RAILHEAD_NO_APT=1        fetch nothing
+//   RAILHEAD_NO_APT=1        fetch nothing, and use what was unpacked before
 //   RAILHEAD_PARTS=unpacked  pretend that the system has none of them (and is a minimal Debian)
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
-import { cacheFolder, folders, newestFirst, withTempFolder } from './cache.mjs';
-import {
-  aptReleases,
-  aptSettings,
-  debianMirror,
-  debianSource,
-  firstError,
-  HANDS_OFF,
-  hasApt,
-  minimalStatus,
-  privateLists,
-  privateSources,
-  refresh,
-  unpack,
-} from './debian.mjs';
+import { dirname, join } from 'node:path';
+import { cacheFolder, folders, newestFirst } from './cache.mjs';
+import { hasApt } from './debian.mjs';
 import { installDebianPackages } from './debian-install.mjs';
-import { errorCode, errorText } from './files.mjs';
-import { isProgram, onPath, run } from './run.mjs';
+import { errorText } from './files.mjs';
+import { newestPart } from './part-fetch.mjs';
+import { newestKept, usable } from './part-trees.mjs';
+import { onPath } from './run.mjs';
 import { noteForRun } from './run-notes.mjs';
 
 /**
@@ -43,6 +25,7 @@ import { noteForRun } from './run-notes.mjs';
  * @property {Record<string, string>} env what its processes need in their environment
  * @property {string[]} loader what goes before a program of it on the command line, mostly nothing
  * @property {string} version
+ * @property {string} [package] the version of its Debian package, when it is unpacked
  * @property {'system' | 'unpacked' | 'installed'} source
  */
 
@@ -56,6 +39,7 @@ import { noteForRun } from './run-notes.mjs';
  * @property {RegExp} main the package whose version names the cached folder
  * @property {RegExp} [skip] packages of the dependency closure that it runs without
  * @property {true} [ownLibrary] it is from a newer release than most machines have, and brings its own C library
+ * @property {true} [newest] take the one that apt offers even if the system has one
  * @property {true} [install] it can't run unpacked and has to be installed for real
  * @property {(root: string) => string[]} find candidates for `path`, best first; root is '' for the system,
  *   else an unpacked tree
@@ -236,6 +220,7 @@ const PARTS = {
     what: 'kernel for virtual machines',
     why: 'virtual machines boot it from the product',
     packages: ['linux-image-cloud-amd64'],
+    newest: true,
     main: /^linux-image-\d\S*-cloud-amd64$/,
     skip: /^(?!linux-image-\d)/,
     find: (root) => kernels(root),
@@ -386,13 +371,6 @@ function kernels(root) {
   );
 }
 
-/** Only of use to an installed system: scripts of packages, accounts, Perl, files with a fixed place. */
-const ONLY_INSTALLED =
-  /^(adduser|debconf|dpkg|init-system-helpers|lib\S+-perl|libc-l10n|libpam-(modules|runtime)\S*|libperl\S+|locales|lsb-\S+|netbase|openssl|passwd|perl\S*|readline-common|sensible-utils|ssl-cert|sysvinit-utils|tzdata|ucf|usrmerge)$/;
-
-/** Programs run with the system's own loader, which fits one C library only; or with that of their own library. */
-const C_LIBRARY = /^(libc6|libc-bin)$/;
-
 /**
  * Finds or fetches parts. One that can't be had is undefined, after one line that says so.
  *
@@ -406,15 +384,19 @@ export async function ensureParts(wanted, { log = (line) => process.stderr.write
   const parts = {};
   for (const name of wanted) {
     const part = await ensurePart(name, PARTS[name], log);
-    if (part) noteForRun('version', `${PARTS[name].what} ${describeVersion(part)}`);
+    if (part) noteForRun('version', describe(PARTS[name], part));
     parts[name] = part;
   }
   return /** @type {{ [name in Name]: Part | undefined }} */ (parts);
 }
 
-/** @param {Part} part */
-function describeVersion({ version, source }) {
-  return `${version} (${source === 'unpacked' ? 'fetched' : source})`;
+/**
+ * @param {PartSpec} spec
+ * @param {Part} part
+ */
+function describe({ what }, { version, source, package: packageVersion }) {
+  const from = source === 'unpacked' ? `fetched: ${packageVersion}` : source;
+  return `${what.endsWith(` ${version}`) ? what : `${what} ${version}`} (${from})`;
 }
 
 /**
@@ -426,23 +408,21 @@ function describeVersion({ version, source }) {
 async function ensurePart(name, spec, log) {
   const forced = process.env.RAILHEAD_PARTS === 'unpacked' && !spec.install;
   try {
-    const there = forced ? undefined : await usable(spec, '', 'system');
-    if (there) return there;
+    const ofSystem = forced ? undefined : await usable(spec, '', 'system');
+    if (ofSystem && !spec.newest) return ofSystem;
+    if (spec.install) return await installPart(spec, log);
     const kept = join(cacheFolder(), 'parts', name);
-    const cached = spec.install ? undefined : await firstUsable(spec, kept);
-    if (cached) return cached;
-    if (process.env.RAILHEAD_NO_APT === '1') throw new Error('RAILHEAD_NO_APT is set');
-    if (!(await hasApt())) throw new Error('this system has no apt-get');
-    if (spec.install) {
-      await installDebianPackages(spec.packages, { log });
-      const installed = await usable(spec, '', 'installed');
-      if (installed) return installed;
-      throw new Error(`it does not run although ${spec.packages.join(', ')} is installed`);
+    try {
+      if (process.env.RAILHEAD_NO_APT === '1') throw new Error('RAILHEAD_NO_APT is set');
+      return await newestPart(spec, kept, { forced, log });
+    } catch (error) {
+      const other = (await newestKept(spec, kept)) ?? ofSystem;
+      if (other === undefined) throw error;
+      log(`MAY BE OLD: ${describe(spec, other)} is used: ${oneLine(error)}`);
+      return other;
     }
-    return await fetchPart(spec, kept, forced, log);
   } catch (error) {
-    const why = errorText(error).replace(/\s*\n\s*/g, ' ');
-    const what = `${name}: no ${spec.what} (${spec.why}): ${why}`;
+    const what = `${name}: no ${spec.what} (${spec.why}): ${oneLine(error)}`;
     log(`SKIPPED: ${what}. Install it (apt-get install ${spec.packages.join(' ')}) and run this again.`);
     noteForRun('skip', what);
     return undefined;
@@ -451,238 +431,19 @@ async function ensurePart(name, spec, log) {
 
 /**
  * @param {PartSpec} spec
- * @param {string} root '' or an unpacked tree
- * @param {Part['source']} source
- * @returns {Promise<Part | undefined>}
- */
-async function usable(spec, root, source) {
-  const libraries = root ? libraryFolders(root).join(delimiter) : '';
-  const loader = root && spec.ownLibrary ? loaderOf(root) : [];
-  /** @type {Record<string, string>} */
-  const env = libraries && loader.length === 0 ? { LD_LIBRARY_PATH: libraries } : {};
-  for (const path of spec.find(root)) {
-    const [program, ...args] = spec.probe(path);
-    if (!isProgram(program)) continue;
-    const [first = program, ...rest] = [...loader, program, ...args];
-    const { code, out } = await run(first, rest, { env, seconds: 20 });
-    const version = code === 0 ? spec.version.exec(out)?.[1] : undefined;
-    if (version !== undefined) return { path, env, loader, version, source };
-  }
-  return undefined;
-}
-
-/**
- * @param {PartSpec} spec
- * @param {string} kept
- */
-async function firstUsable(spec, kept) {
-  for (const root of newestFirst(folders(kept))) {
-    const part = await usable(spec, root, 'unpacked');
-    if (part) return part;
-  }
-  return undefined;
-}
-
-/**
- * Downloads what the system lacks and unpacks it beside its final place, then renames it: a folder that has
- * its name is complete.
- *
- * @param {PartSpec} spec
- * @param {string} kept
- * @param {boolean} forced
  * @param {Log} log
  * @returns {Promise<Part>}
  */
-async function fetchPart(spec, kept, forced, log) {
-  mkdirSync(kept, { recursive: true });
-  return withTempFolder(kept, async (temp) => {
-    const debs = join(temp, 'debs');
-    const tree = join(temp, 'tree');
-    mkdirSync(debs);
-    const apt = await aptOptions(spec, temp, forced);
-    const got = await downloadMissing(spec, apt, debs, log);
-    for (const deb of readdirSync(debs)) await unpack(join(debs, deb), tree);
-    if (!(await usable(spec, tree, 'unpacked'))) {
-      throw new Error(`what was unpacked does not run: ${await complaint(spec, tree)}`);
-    }
-    chmodSync(tree, 0o755); // other users run it too
-    const place = join(kept, got.replaceAll(/[^\w.+~-]/g, '_'));
-    const part = await moveInto(spec, tree, place);
-    if (!part) throw new Error(`what was unpacked does not run from ${place}`);
-    return part;
-  });
+async function installPart(spec, log) {
+  if (process.env.RAILHEAD_NO_APT === '1') throw new Error('RAILHEAD_NO_APT is set');
+  if (!(await hasApt())) throw new Error('this system has no apt-get');
+  await installDebianPackages(spec.packages, { log });
+  const installed = await usable(spec, '', 'installed');
+  if (installed) return installed;
+  throw new Error(`it does not run although ${spec.packages.join(', ')} is installed`);
 }
 
-/**
- * @param {PartSpec} spec
- * @param {string} tree
- * @param {string} place
- */
-async function moveInto(spec, tree, place) {
-  // One that is there and does not run is of no use to anybody; one that runs was unpacked at the same time.
-  if (existsSync(place) && !(await usable(spec, place, 'unpacked'))) {
-    rmSync(place, { recursive: true, force: true });
-  }
-  try {
-    renameSync(tree, place);
-  } catch (error) {
-    if (!['ENOTEMPTY', 'EEXIST'].includes(errorCode(error))) throw error;
-  }
-  return usable(spec, place, 'unpacked');
-}
-
-/**
- * What the programs say when they don't run.
- *
- * @param {PartSpec} spec
- * @param {string} root
- */
-async function complaint(spec, root) {
-  for (const path of spec.find(root)) {
-    const [program, ...args] = spec.probe(path);
-    if (!isProgram(program)) continue;
-    const { out, err } = await run(program, args, {
-      env: { LD_LIBRARY_PATH: libraryFolders(root).join(delimiter) },
-      seconds: 20,
-    });
-    return (err || out).trim().split('\n')[0];
-  }
-  return 'its programs are not in the packages';
-}
-
-/**
- * How apt is told to look: at the machine's own lists first, then at fresh ones that only we use.
- *
- * @param {PartSpec} spec
- * @param {string} temp
- * @param {boolean} forced
- * @returns {Promise<{ options: string[], refreshed: string[], mustRefresh: boolean }>}
- */
-async function aptOptions(spec, temp, forced) {
-  const options = [...HANDS_OFF];
-  if (forced || spec.ownLibrary) {
-    const status = join(temp, 'status');
-    // With a library of its own it can't rely on anything that the system has.
-    writeFileSync(status, spec.ownLibrary ? '' : minimalStatus(readFileSync('/var/lib/dpkg/status', 'utf8')));
-    options.push(...aptSettings({ 'Dir::State::status': status }));
-  }
-  const refreshed = privateLists(temp);
-  const foreign =
-    spec.suite === undefined
-      ? undefined
-      : await foreignSources(spec.suite, spec.base, [...options, ...refreshed]);
-  if (foreign !== undefined) refreshed.push(...privateSources(temp, foreign));
-  // Backports are only taken by those who ask for them.
-  if (spec.base !== undefined) refreshed.push(...aptSettings({ 'APT::Default-Release': `${spec.suite}` }));
-  return { options, refreshed, mustRefresh: foreign !== undefined };
-}
-
-/**
- * Sources for another Debian release on the mirror this machine is set up for; undefined when the machine
- * has that release already.
- *
- * @param {string} suite
- * @param {string | undefined} base the release that it adds to
- * @param {string[]} ownLists options for lists of our own, used when the machine has none
- */
-async function foreignSources(suite, base, ownLists) {
-  let releases = await aptReleases([]);
-  if (debianMirror(releases) === undefined) {
-    await refresh(ownLists);
-    releases = await aptReleases(ownLists);
-  }
-  const isKnown = releases.some(({ origin, codename }) => origin === 'Debian' && codename === suite);
-  if (isKnown && base === undefined) return undefined;
-  const mirror = debianMirror(releases);
-  if (mirror === undefined) {
-    throw new Error(`it is in Debian ${suite}, and this machine's apt knows no Debian mirror`);
-  }
-  return [suite, ...(base === undefined ? [] : [base])].map((one) =>
-    debianSource({ uri: mirror.uri, suite: one }),
-  );
-}
-
-/**
- * @param {PartSpec} spec
- * @param {{ options: string[], refreshed: string[], mustRefresh: boolean }} apt
- * @param {string} debs
- * @param {Log} log
- * @returns {Promise<string>} version and architecture
- */
-async function downloadMissing(spec, { options, refreshed, mustRefresh }, debs, log) {
-  if (!mustRefresh) {
-    try {
-      return await download(spec, options, debs, log);
-    } catch (error) {
-      if (error instanceof CantRunUnpacked) throw error;
-      // Lists that are missing or old: get new ones, for us alone.
-    }
-  }
-  const fresh = [...options, ...refreshed];
-  const unfetched = await refresh(fresh);
-  try {
-    return await download(spec, fresh, debs, log);
-  } catch (error) {
-    if (unfetched === undefined || error instanceof CantRunUnpacked) throw error;
-    throw new Error(`apt-get update: ${unfetched}`);
-  }
-}
-
-class CantRunUnpacked extends Error {}
-
-/**
- * @param {PartSpec} spec
- * @param {string[]} options
- * @param {string} debs
- * @param {Log} log
- */
-async function download(spec, options, debs, log) {
-  const install = ['-qq', '-s', ...options, 'install', '--no-install-recommends', ...spec.packages];
-  const plan = await run('apt-get', install, { seconds: 120 });
-  if (plan.code !== 0) throw new Error(`apt-get finds no way to get it: ${firstError(plan.err)}`);
-  const closure = [...plan.out.matchAll(/^Inst (\S+) (?:\[\S+\] )?\((\S+) .*?\[(\w+)\]\)/gm)].map(
-    ([, name = '', version = '', architecture = '']) => ({ name, version, architecture }),
-  );
-  const main = closure.find(({ name }) => spec.main.test(name));
-  if (!main) throw new Error('its packages are installed, and it does not run');
-  if (!spec.ownLibrary && closure.some(({ name }) => C_LIBRARY.test(name))) {
-    throw new CantRunUnpacked('it needs another C library than this system has');
-  }
-  const needed = closure.filter(({ name }) => !ONLY_INSTALLED.test(name) && !spec.skip?.test(name));
-  const size = needed.length > 1 ? ` (${needed.length} packages)` : '';
-  log(`Fetching ${spec.what}, because ${spec.why}: ${main.name} ${main.version}${size}…`);
-  for (const deb of readdirSync(debs)) rmSync(join(debs, deb));
-  const names = needed.map(({ name, version }) => `${name}=${version}`);
-  const { code, err } = await run('apt-get', ['-qq', ...options, 'download', ...names], {
-    cwd: debs,
-    seconds: 900,
-  });
-  if (code !== 0) throw new Error(`the download failed: ${firstError(err)}`);
-  return `${main.version}_${main.architecture}`;
-}
-
-/**
- * @param {string} root an unpacked tree
- * @returns {string[]}
- */
-function libraryFolders(root) {
-  return ['usr/lib', 'lib'].flatMap((folder) =>
-    folders(join(root, folder))
-      .filter((path) => /-linux-gnu\w*$/.test(path))
-      // systemd has a library that only its own programs use.
-      .flatMap((path) => [path, ...folders(path).filter((below) => below.endsWith('/systemd'))]),
-  );
-}
-
-/**
- * @param {string} root an unpacked tree with a C library
- * @returns {string[]} what starts its programs with that library
- */
-function loaderOf(root) {
-  const libraries = libraryFolders(root);
-  for (const folder of libraries) {
-    const name = readdirSync(folder).find((file) => /^ld-linux\S*\.so\.\d+$/.test(file));
-    if (name !== undefined) return [join(folder, name), '--library-path', libraries.join(delimiter)];
-  }
-  return [];
+/** @param {unknown} error */
+function oneLine(error) {
+  return errorText(error).replace(/\s*\n\s*/g, ' ');
 }
