@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fillBootFolder } from '../../scripts/lib/bootloaders/fill.mjs';
@@ -8,6 +7,7 @@ import { ensureBootloaders } from '../../scripts/lib/ensure-bootloaders.mjs';
 import { ensureParts, type Part } from '../../scripts/lib/parts.mjs';
 import { ROOT } from './appliance.ts';
 import { buildGuest, type Guest } from './guest.ts';
+import { whyNoNetwork } from './lab-network.ts';
 
 /** What it takes to boot machines here. */
 export interface LabTools {
@@ -21,10 +21,6 @@ export interface LabTools {
   hasGrub: boolean;
 }
 
-/** A private network with a bridge and taps: root's business, and in a container more than that. */
-const TRY_NETWORK =
-  'ip link add br0 type bridge && ip tuntap add tap0 mode tap && ip link set tap0 master br0';
-
 /** All of it, or `undefined` after one line that says what is missing. */
 export async function findLabTools(): Promise<LabTools | undefined> {
   const skip = (why: string): undefined => {
@@ -32,15 +28,8 @@ export async function findLabTools(): Promise<LabTools | undefined> {
   };
   if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip('RAILHEAD_TEST_PARTS is none');
   if (process.arch !== 'x64') return skip(`they are x86-64, and this is ${process.arch}`);
-  if (process.getuid?.() !== 0) return skip('their network needs root');
-  const missing = ['ip', 'nsenter', 'setpriv', 'unshare'].filter(
-    (program) => spawnSync(program, ['--help']).error !== undefined,
-  );
-  if (missing.length > 0) {
-    return skip(`${missing.join(', ')} is missing (apt-get install iproute2 util-linux)`);
-  }
-  const network = spawnSync('unshare', ['-n', 'sh', '-c', TRY_NETWORK], { encoding: 'utf8' });
-  if (network.status !== 0) return skip(`they can't have a network of their own: ${network.stderr.trim()}`);
+  const noNetwork = whyNoNetwork();
+  if (noNetwork !== undefined) return skip(noNetwork);
 
   const parts = await ensureParts(['dnsmasq', 'qemu', 'ovmf', 'guestKernel', 'busybox', 'ignition', 'curl']);
   const { dnsmasq, qemu, ovmf, guestKernel, busybox, ignition, curl } = parts;

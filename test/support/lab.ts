@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
@@ -13,6 +12,7 @@ import { idOf, shortId } from '../../server/boot/attempts.ts';
 import { INITRD, KERNEL } from '../../server/boot/images.ts';
 import type { Event } from '../../server/events/kinds.ts';
 import { Appliance, type Ended, NODE, type Site, Started, siteEnv } from './appliance.ts';
+import { isReady, LabNetwork, SERVER, TAPS } from './lab-network.ts';
 import { startForward, startTamperingRelay, type Tamper } from './lab-relay.ts';
 import type { LabTools } from './lab-tools.ts';
 import { cardsOf, Machine, type MachineEnd, type MachineSpec } from './machine.ts';
@@ -20,33 +20,14 @@ import { until } from './poll.ts';
 
 vi.setConfig({ testTimeout: 420_000, hookTimeout: 900_000 });
 
-const SERVER = '10.55.0.1';
 const HTTP_PORT = 8080;
 const HTTPS_PORT = 8443;
-const TAPS = Array.from({ length: 8 }, (_, index) => `tap${index}`);
 /** Each keeps a core busy. */
 const MACHINES_AT_ONCE = 2;
 const IMAGE = 'flatcar/stable/amd64-usr/4593.2.5';
 
 /** What an installer asks for; nothing here looks into it. */
 const INSTALLED = ['flatcar_production_image.bin.bz2', 'flatcar_production_image.bin.bz2.sig'];
-
-/** Everything in here is gone with the last process that lives in it: nothing to tidy up, however tests end. */
-const NETWORK = [
-  'ip link set lo up',
-  'ip link add br0 type bridge',
-  `ip addr add ${SERVER}/24 dev br0`,
-  'ip addr add fd55::1/64 dev br0 nodad',
-  'ip link set br0 up',
-  ...TAPS.flatMap((tap) => [
-    `ip tuntap add ${tap} mode tap`,
-    `ip link set ${tap} master br0`,
-    `ip link set ${tap} up`,
-  ]),
-  'echo ready',
-  // Waits on its standard input: when this process ends, however it does, so does the keeper.
-  'exec cat',
-].join('\n');
 
 /**
  * From one place to another, as Node spells them. Tests are outside of the lab's network; sockets that are files are
@@ -102,10 +83,9 @@ export class Lab {
   appliance!: Appliance;
   readonly #options: LabOptions;
   readonly #site: Site;
-  readonly #started: ChildProcess[] = [];
   readonly #relay: string;
   readonly #interposed: Server[] = [];
-  #keeper!: ChildProcess;
+  #network: LabNetwork | undefined;
   readonly #freeTaps = [...TAPS];
   readonly #waiting: (() => void)[] = [];
   #machines = 0;
@@ -245,20 +225,14 @@ export class Lab {
 
   async stop(): Promise<void> {
     await this.appliance?.kill();
-    for (const child of this.#started.reverse()) {
-      child.kill('SIGKILL');
-      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-    }
     for (const server of this.#interposed) server.close();
-    this.#keeper?.stdin?.end();
+    await this.#network?.end();
     await rm(this.#site.dir, { recursive: true, force: true });
   }
 
   async #start(): Promise<void> {
     const { tools, hosts, inventory, initrd = tools.guest.initrd } = this.#options;
-    this.#keeper = spawn('unshare', ['-n', 'sh', '-ec', NETWORK], { stdio: ['pipe', 'pipe', 'inherit'] });
-    await isReady(this.#keeper, 'the network');
-
+    this.#network = await LabNetwork.start(this.#site.dir);
     await mkdir(this.#image('.'), { recursive: true });
     await copyFile(tools.guest.kernel, this.#image(KERNEL));
     await copyFile(initrd, this.#image(INITRD));
@@ -370,14 +344,12 @@ export class Lab {
 
   /** Starts a program in the lab's network; it ends when this process does. */
   get through(): string[] {
-    return ['nsenter', '-t', String(this.#keeper.pid), '-n', 'setpriv', '--pdeathsig', 'KILL'];
+    return this.#network!.through;
   }
 
   #spawn(command: readonly string[]): ChildProcess {
     const [program = '', ...args] = [...this.through, ...command];
-    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-    this.#started.push(child);
-    return child;
+    return spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   }
 }
 
@@ -443,11 +415,6 @@ async function waitForTurn(): Promise<Server> {
     if (!taken) return server;
     await sleep(200);
   }
-}
-
-async function isReady(child: ChildProcess, what: string): Promise<void> {
-  const first = await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')]);
-  if (String(first[0]) !== 'ready\n') throw new Error(`${what} could not be started: ${first}`);
 }
 
 function tail(text: string, lines: number): string {

@@ -124,9 +124,11 @@ export async function powerOn({
 }: PowerOn): Promise<string> {
   const initrd = join(dir, 'initrd');
   await writeFile(initrd, Buffer.concat(await Promise.all(initrds.map((file) => readFile(file)))));
+  // The kernel ends it when this process dies, however it dies.
   const child = spawn(
-    qemu.path,
+    'setpriv',
     [
+      ...['--pdeathsig', 'KILL', qemu.path],
       ...['-M', 'q35,accel=tcg,graphics=off', '-cpu', 'max', '-m', '1536', '-no-reboot'],
       ...['-display', 'none', '-monitor', 'none', '-serial', 'stdio'],
       ...['-kernel', guestKernel.path, '-initrd', initrd],
