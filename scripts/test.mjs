@@ -6,9 +6,11 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundledNode, installPackages, packagesAreStale } from './lib/packages.mjs';
+import { readRunNotes } from './lib/run-notes.mjs';
+import { testTools } from './lib/test-tools.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const args = process.argv.slice(2);
@@ -29,7 +31,7 @@ let passed = 0;
 let failed = 0;
 let skipped = 0;
 
-// Who runs the unit tests again and again has an editor that says the rest; `npm run check` does, too.
+// The unit tests are for a quick answer while editing; editors and `npm run check` do the rest.
 if (!unit) {
   await check('format and lint', [bin('@biomejs/biome/bin/biome'), 'check', '--error-on-warnings', '.']);
   await check('types', [bin('typescript/bin/tsc'), '--noEmit']);
@@ -59,6 +61,7 @@ async function check(what, command) {
 async function vitest() {
   const folder = mkdtempSync(join(tmpdir(), 'railhead-test-'));
   const report = join(folder, 'report.json');
+  const notes = join(folder, 'notes');
   try {
     const reporters = [
       '--reporter=default',
@@ -71,7 +74,10 @@ async function vitest() {
       : long
         ? ['--project=long']
         : ['--project=unit', '--project=real'];
-    const env = unit ? { RAILHEAD_TEST_PARTS: 'none', ...memoryForFiles() } : {};
+    process.env.RAILHEAD_RUN_NOTES = notes;
+    const env = unit
+      ? { RAILHEAD_TEST_PARTS: 'none', ...memoryForFiles() }
+      : await testTools(join(folder, 'bin'));
     const { code } = await run([bin('vitest/vitest.mjs'), 'run', ...reporters, ...project, ...args], { env });
     const result = JSON.parse(readFileSync(report, 'utf8'));
     passed += result.numPassedTests;
@@ -79,11 +85,40 @@ async function vitest() {
     skipped += result.numPendingTests;
     // A file that could not even be loaded has no tests to count.
     if (code !== 0 && result.numFailedTests === 0) failed++;
+    tellNotes(readRunNotes(notes), result);
   } catch (error) {
     console.error(`vitest wrote no report: ${error instanceof Error ? error.message : error}`);
     failed++;
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * What a person who has never seen this should know of the run: what it used, what it did not test and why.
+ *
+ * @param {import('./lib/run-notes.mjs').RunNote[]} notes
+ * @param {{ testResults: { name: string, assertionResults: { status: string }[] }[] }} result
+ */
+function tellNotes(notes, result) {
+  const texts = (/** @type {string} */ kind) =>
+    notes.filter((note) => note.kind === kind).map(({ text }) => text);
+  const versions = texts('version');
+  if (versions.length > 0) console.log(`\nUsed: ${versions.join(', ')}`);
+  const counts = result.testResults
+    .map(({ name, assertionResults }) => ({
+      name: relative(root, name),
+      count: assertionResults.filter(({ status }) => status === 'skipped' || status === 'pending').length,
+    }))
+    .filter(({ count }) => count > 0);
+  const skips = texts('skip');
+  if (skips.length + counts.length === 0) return;
+  console.log('\nNot tested in this run:');
+  for (const text of skips) console.log(`  - ${text}`);
+  if (unit)
+    console.log('  - the store on PostgreSQL, and whatever needs other programs: `npm test` does that');
+  if (counts.length > 0) {
+    console.log(`Skipped tests: ${counts.map(({ name, count }) => `${name} (${count})`).join(', ')}`);
   }
 }
 
@@ -106,7 +141,7 @@ function run(command, { quiet = false, env = {} } = {}) {
   const child = spawn(node, command, {
     cwd: root,
     stdio: quiet ? ['ignore', 'pipe', 'pipe'] : 'inherit',
-    env: { ...process.env, ...env, PATH: `${dirname(node)}:${process.env.PATH}` },
+    env: { ...process.env, ...env, PATH: `${dirname(node)}:${env.PATH ?? process.env.PATH}` },
   });
   let output = '';
   child.stdout?.on('data', (chunk) => {

@@ -110,7 +110,7 @@ const PARTS = {
   /** path: the program, one that knows tftp:// */
   curl: {
     what: 'curl',
-    why: 'TFTP is tested with this client',
+    why: 'hosts and tests fetch with it',
     packages: ['curl'],
     main: /^curl$/,
     find: (root) => candidates(root, 'curl'),
@@ -273,6 +273,51 @@ const PARTS = {
     probe: (path) => [path, '--version'],
     version: /^sfdisk from util-linux (\S+)/m,
   },
+  /** path: the program `ip` */
+  iproute2: {
+    what: 'iproute2',
+    why: 'tests make networks of their own with it',
+    packages: ['iproute2'],
+    main: /^iproute2$/,
+    skip: /^libcap2-bin$/,
+    find: (root) => [
+      ...(root ? [] : ofSystem('ip')),
+      ...['usr/sbin', 'sbin', 'usr/bin', 'bin'].map((folder) => join(root || '/', folder, 'ip')),
+    ],
+    probe: (path) => [path, '-V'],
+    version: /^ip utility, iproute2-([^\s,]+)/,
+  },
+  /** path: the program */
+  sshKeygen: {
+    what: 'ssh-keygen',
+    why: 'hosts make their SSH keys with it',
+    packages: ['openssh-client'],
+    main: /^openssh-client$/,
+    find: (root) => candidates(root, 'ssh-keygen'),
+    // It has no option that prints its version.
+    probe: (path) => ['/bin/sh', '-c', '"$0" -l -f /dev/null 2>&1 | grep -c "not a public key file"', path],
+    version: /^(1)$/m,
+  },
+  /** path: the program */
+  xz: {
+    what: 'xz',
+    why: 'kernel modules are packed with it',
+    packages: ['xz-utils'],
+    main: /^xz-utils$/,
+    find: (root) => candidates(root, 'xz'),
+    probe: (path) => [path, '--version'],
+    version: /^xz \(XZ Utils\) (\S+)/,
+  },
+  /** path: the program */
+  bzip2: {
+    what: 'bzip2',
+    why: 'disk images are packed with it',
+    packages: ['bzip2'],
+    main: /^bzip2$/,
+    find: (root) => candidates(root, 'bzip2'),
+    probe: (path) => ['/bin/sh', '-c', '"$0" --help 2>&1', path],
+    version: /Version ([\d.]+\d)/,
+  },
   /** path: `udevadm`; its rules are below the same root */
   udev: {
     what: 'udev',
@@ -346,7 +391,16 @@ const PARTS = {
  * @param {string} name
  */
 function candidates(root, name) {
-  return root ? ['usr/bin', 'bin'].map((folder) => join(root, folder, name)) : onPath(name);
+  return root ? ['usr/bin', 'bin'].map((folder) => join(root, folder, name)) : ofSystem(name);
+}
+
+/**
+ * Programs on the PATH that the system has: not the scripts that `testTools` put there.
+ *
+ * @param {string} name
+ */
+function ofSystem(name) {
+  return onPath(name).filter((path) => dirname(path) !== process.env.RAILHEAD_TEST_TOOLS);
 }
 
 /**

@@ -50,9 +50,12 @@ export async function succeeds(program, ...args) {
   return (await run(program, args, { seconds: 20 })).code === 0;
 }
 
-/** @param {string} name */
-export function onPath(name) {
-  const paths = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
+/**
+ * @param {string} name
+ * @param {string} [path] folders to look in
+ */
+export function onPath(name, path = process.env.PATH ?? '') {
+  const paths = path.split(delimiter).filter(Boolean);
   return paths.map((folder) => join(folder, name)).filter(isProgram);
 }
 

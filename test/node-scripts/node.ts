@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest';
 import { ensureParts } from '../../scripts/lib/parts.mjs';
 import { fileIn } from '../../server/ignition/config-file.ts';
 import { type Appliance, ask, ROOT } from '../support/appliance.ts';
+import { skipped } from '../support/skipped.ts';
 import { tempFolder } from '../support/temp.ts';
 
 export const SCRIPTS = join(ROOT, 'templates/ignition/files');
@@ -28,7 +29,7 @@ const APPLETS =
 export async function shells(): Promise<Shell[]> {
   const here = ['dash', 'bash'].flatMap((name): Shell[] => {
     const path = `/bin/${name}`;
-    if (!existsSync(path)) console.warn(`SKIPPED: scripts of hosts with ${name}: there is no ${path}`);
+    if (!existsSync(path)) skipped(`scripts of hosts in ${name}`, `${path} not found`);
     const command = name === 'bash' ? [path, '--posix'] : [path];
     return existsSync(path) ? [{ name, command, applets: undefined }] : [];
   });

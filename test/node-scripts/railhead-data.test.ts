@@ -4,6 +4,7 @@ import { readFile, truncate } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { ensureParts } from '../../scripts/lib/parts.mjs';
 import { canMount } from '../support/private-mounts.ts';
+import { skipped } from '../support/skipped.ts';
 import { type ScriptEnd, type Shell, shells, TestNode } from './node.ts';
 
 const wanted =
@@ -14,8 +15,9 @@ const hasTools =
   spawnSync('losetup', ['-f']).status === 0;
 const canRun = sfdisk !== undefined && hasTools;
 if (!canRun) {
-  console.warn(
-    'SKIPPED: railhead-data on a real file system needs root, the right to mount, a loop device, sfdisk, e2fsprogs and ssh-keygen.',
+  skipped(
+    'railhead-data on a real file system',
+    'it needs root, permission to mount, a loop device, sfdisk, e2fsprogs and ssh-keygen',
   );
 }
 const SHELLS = await shells();

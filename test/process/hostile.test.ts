@@ -8,11 +8,12 @@ import { expect, it, onTestFinished } from 'vitest';
 import { type Appliance, sharedAppliance } from '../support/appliance.ts';
 import { until } from '../support/poll.ts';
 import { canMount } from '../support/private-mounts.ts';
+import { skipped } from '../support/skipped.ts';
 
 const appliance = sharedAppliance();
 
 const canSendRaw = canMount && spawnSync('perl', ['-v']).status === 0;
-if (!canSendRaw) console.warn('SKIPPED: a datagram from port 0 needs root and Perl.');
+if (!canSendRaw) skipped('a datagram from port 0', 'it needs root and Perl');
 
 const REQUESTS = 3000;
 const AT_ONCE = 40;

@@ -10,7 +10,7 @@ import { until } from '../support/poll.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const noNetwork = whyNoNetwork();
-if (noNetwork !== undefined) console.warn(`SKIPPED: no virtual machine is interrupted: ${noNetwork}`);
+if (noNetwork !== undefined) skipped('what an interrupted VM test leaves', noNetwork);
 
 /**
  * Holds a network as a lab does, and runs programs in it: one that changes its group, as dnsmasq does, one that has a
@@ -19,6 +19,7 @@ if (noNetwork !== undefined) console.warn(`SKIPPED: no virtual machine is interr
 const HOLDER = `
 import { spawn } from 'node:child_process';
 import { LabNetwork } from ${JSON.stringify(join(ROOT, 'test/support/lab-network.ts'))};
+import { skipped } from '../support/skipped.ts';
 const [program, ...args] = (await LabNetwork.start(process.argv[1])).through;
 const commands = [
   ['setpriv', '--regid=65534', '--clear-groups', 'sleep', '600'],

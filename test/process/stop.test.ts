@@ -19,6 +19,7 @@ import {
   startRailhead,
 } from '../support/appliance.ts';
 import { until } from '../support/poll.ts';
+import { skipped } from '../support/skipped.ts';
 import { storedEvents } from '../support/stored.ts';
 
 it('stops within five seconds, whoever still holds a connection, and says so in the log', async () => {
@@ -77,7 +78,8 @@ it('takes Ctrl+C, which a terminal gives to the whole group and npm passes on ag
 });
 
 const oldNode = findOldNode();
-if (oldNode === undefined) console.warn('SKIPPED: no Node older than 24 on the PATH to start Railhead from.');
+if (oldNode === undefined)
+  skipped('stopping Railhead under an old Node', 'no Node older than 24 on the PATH');
 
 it.skipIf(oldNode === undefined)('stops as well when an older Node started it', async () => {
   const appliance = launchAppliance(await newSite(), { command: [oldNode!, RAILHEAD], detached: true });

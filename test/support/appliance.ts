@@ -12,6 +12,7 @@ import type { RunningServer } from '../../server/data-folder.ts';
 import type { Event } from '../../server/events/kinds.ts';
 import type { Readiness } from '../../server/readiness.ts';
 import { until } from './poll.ts';
+import { skipped } from './skipped.ts';
 
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const NODE = bundledNode(ROOT) ?? process.execPath;
@@ -41,7 +42,8 @@ writeFileSync(NO_SETTINGS, '# nothing\n');
 
 /** Gives a command a terminal: `script`, of which Debian is never without. */
 export const hasTerminal = existsSync('/usr/bin/script');
-if (!hasTerminal) console.warn('SKIPPED: tests at a terminal need the program `script`.');
+if (!hasTerminal)
+  skipped('commands at a terminal', 'they need the program `script` (apt-get install bsdutils)');
 
 /** `railhead up` at a terminal. */
 export const AT_TERMINAL = ['script', '-qefc', `${NODE} ${RAILHEAD} up`, '/dev/null'];

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder, withTempFolder } from '../../scripts/lib/cache.mjs';
+import { NOTHING_FETCHED, skipped } from './skipped.ts';
 
 /** The real thing, built once from Go modules and kept outside the checkout. */
 export interface ButaneTool {
@@ -17,15 +18,14 @@ const BUILD_LIMIT_MS = 600_000;
 
 /** It, or undefined after one line that says why not. */
 export async function ensureButane(): Promise<ButaneTool | undefined> {
-  const skip = (why: string): undefined => {
-    console.warn(`SKIPPED: no butane ${VERSION} from Go modules (it judges the transpiler): ${why}`);
-  };
-  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip('RAILHEAD_TEST_PARTS is none');
+  const skip = (why: string): undefined => skipped(`templates against butane ${VERSION}`, why);
+  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip(NOTHING_FETCHED);
   const kept = join(cacheFolder(), 'go');
   const folder = join(kept, `butane-${VERSION}`);
   const tool = { version: VERSION, program: join(folder, 'butane') };
   if (existsSync(folder)) return tool;
-  if (spawnSync('go', ['version']).status !== 0) return skip('there is no go (https://go.dev/dl/)');
+  if (spawnSync('go', ['version']).status !== 0)
+    return skip('it is built with Go: install it (https://go.dev/dl/)');
   mkdirSync(kept, { recursive: true });
   try {
     await withTempFolder(kept, async (temp) => build(temp, folder));

@@ -3,6 +3,7 @@ import { ensureParts, type Part } from '../../scripts/lib/parts.mjs';
 import { onPath } from '../../scripts/lib/run.mjs';
 import { addToInitrd, type Entry, file, folder, libraries, link } from './guest.ts';
 import type { LabTools } from './lab-tools.ts';
+import { skipped } from './skipped.ts';
 
 const PROGRAM = 0o100755;
 const FILE = 0o100644;
@@ -22,14 +23,12 @@ exec ${KEYGEN}-real -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key
  * a partition is what udev has found out. `undefined` after a line that says what is missing.
  */
 export async function withDiskPrograms(tools: LabTools): Promise<LabTools | undefined> {
-  const { sfdisk, udev } = await ensureParts(['sfdisk', 'udev']);
-  const missing = [...OF_SYSTEM, KEYGEN].filter((name) => onPath(name).length === 0);
-  if (sfdisk === undefined || udev === undefined || missing.length > 0) {
-    console.warn(`SKIPPED: no virtual machine has a data disk: ${missing.join(', ') || 'see above'}`);
-    return undefined;
+  const { sfdisk, udev, sshKeygen: keygen } = await ensureParts(['sfdisk', 'udev', 'sshKeygen']);
+  const missing = OF_SYSTEM.filter((name) => onPath(name).length === 0);
+  if (!sfdisk || !udev || !keygen || missing.length > 0) {
+    return skipped('virtual machines with a data disk', `${missing.join(', ') || 'a program'} not found`);
   }
   const programs = [...OF_SYSTEM.map(ofSystem), sfdisk, udev];
-  const keygen = ofSystem(KEYGEN);
   const entries = [
     ...libraries([...programs, keygen]),
     ...programs.map(({ path }) => file(`bin/${basename(path)}`, PROGRAM, path)),

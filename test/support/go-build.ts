@@ -23,7 +23,8 @@ export async function ensureFromGo(wanted: GoBuild): Promise<{ folder: string } 
   const kept = join(cacheFolder(), 'go');
   const folder = join(kept, wanted.name);
   if (existsSync(folder)) return { folder };
-  if (spawnSync('go', ['version']).status !== 0) return { why: 'there is no go (https://go.dev/dl/)' };
+  if (spawnSync('go', ['version']).status !== 0)
+    return { why: 'it is built with Go: install it (https://go.dev/dl/)' };
   mkdirSync(kept, { recursive: true });
   try {
     await withTempFolder(kept, async (temp) => build(temp, folder, wanted));

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './appliance.ts';
 import { ensureFromGo } from './go-build.ts';
+import { NOTHING_FETCHED, skipped } from './skipped.ts';
 
 /** Programs from Go modules, built once and kept outside the checkout. */
 export interface IgnitionFromGo {
@@ -19,10 +20,9 @@ const MODULE = 'github.com/coreos/ignition/v2';
 const MERGE_SOURCE = join(ROOT, 'test/fixtures/ignition/merge-judge/main.go');
 /** Both programs, or undefined after one line that says why not. */
 export async function ensureIgnitionFromGo(): Promise<IgnitionFromGo | undefined> {
-  const skip = (why: string): undefined => {
-    console.warn(`SKIPPED: no Ignition ${VERSION} from Go modules (it judges spec 3.4 and merging): ${why}`);
-  };
-  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip('RAILHEAD_TEST_PARTS is none');
+  const skip = (why: string): undefined =>
+    skipped(`configurations against Ignition ${VERSION}, the newest release`, why);
+  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip(NOTHING_FETCHED);
   const source = createHash('sha256').update(readFileSync(MERGE_SOURCE)).digest('hex').slice(0, 12);
   const built = await ensureFromGo({
     name: `ignition-${VERSION}-${source}`,

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { cacheFolder, withTempFolder } from '../../scripts/lib/cache.mjs';
+import { NOTHING_FETCHED, skipped } from './skipped.ts';
 import { zipEntries } from './zip.ts';
 
 /** The real kubectl and helm, as static programs. */
@@ -20,10 +21,8 @@ const FETCH_LIMIT_MS = 300_000;
 
 /** Both, fetched once and kept outside the checkout; or undefined after one line that says why not. */
 export async function ensureKubernetesTools(): Promise<KubernetesTools | undefined> {
-  const skip = (why: string): undefined => {
-    console.warn(`SKIPPED: no kubectl and helm (they judge what we do to a cluster): ${why}`);
-  };
-  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip('RAILHEAD_TEST_PARTS is none');
+  const skip = (why: string): undefined => skipped('clusters with the real kubectl and helm', why);
+  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip(NOTHING_FETCHED);
   if (process.platform !== 'linux' || process.arch !== 'x64') return skip('they come for Linux on x64 only');
   const kept = join(cacheFolder(), 'kubectl');
   const folder = join(kept, VERSION);

@@ -7,6 +7,7 @@ import {
   type KubernetesProgram,
 } from '../../scripts/lib/kubernetes-binaries.mjs';
 import { onPath } from '../../scripts/lib/run.mjs';
+import { NOTHING_FETCHED, skipped } from './skipped.ts';
 
 const LOOK_MS = 1_000;
 
@@ -17,10 +18,9 @@ const LOOK_MS = 1_000;
 export async function ensureKubernetes<Name extends KubernetesProgram>(
   ...names: Name[]
 ): Promise<{ [name in Name]: string } | undefined> {
-  const skip = (why: string): undefined => {
-    console.warn(`SKIPPED: no ${names.join(', ')} ${KUBERNETES_VERSION} (they judge our clusters): ${why}`);
-  };
-  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip('RAILHEAD_TEST_PARTS is none');
+  const skip = (why: string): undefined =>
+    skipped(`clusters against the real ${names.join(', ')} ${KUBERNETES_VERSION}`, why);
+  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip(NOTHING_FETCHED);
   // kubeadm is kept out of the machine's own /etc/kubernetes by chroot.
   if (process.getuid?.() !== 0) return skip('kubeadm --rootfs needs root');
   const find = () => names.map((name) => [name, findKubernetesProgram(name)] as const);
@@ -33,7 +33,7 @@ export async function ensureKubernetes<Name extends KubernetesProgram>(
   const build = 'run `node scripts/lib/kubernetes-binaries.mjs` and then this again';
   return skip(
     onPath('go').length === 0
-      ? 'there is no go to build them with (https://go.dev/dl/), and no KUBEBUILDER_ASSETS'
+      ? 'they are built with Go: install it (https://go.dev/dl/), or set KUBEBUILDER_ASSETS to their folder'
       : `they are not built yet; ${build}`,
   );
 }

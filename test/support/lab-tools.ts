@@ -8,6 +8,7 @@ import { ensureParts, type Part } from '../../scripts/lib/parts.mjs';
 import { ROOT } from './appliance.ts';
 import { buildGuest, type Guest } from './guest.ts';
 import { whyNoNetwork } from './lab-network.ts';
+import { NOTHING_FETCHED, skipped } from './skipped.ts';
 
 /** What it takes to boot machines here. */
 export interface LabTools {
@@ -23,24 +24,23 @@ export interface LabTools {
 
 /** All of it, or `undefined` after one line that says what is missing. */
 export async function findLabTools(): Promise<LabTools | undefined> {
-  const skip = (why: string): undefined => {
-    console.warn(`SKIPPED: no virtual machines are booted: ${why}`);
-  };
-  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip('RAILHEAD_TEST_PARTS is none');
+  const skip = (why: string): undefined => skipped('virtual machines', why);
+  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip(NOTHING_FETCHED);
   if (process.arch !== 'x64') return skip(`they are x86-64, and this is ${process.arch}`);
   const noNetwork = whyNoNetwork();
   if (noNetwork !== undefined) return skip(noNetwork);
 
   const parts = await ensureParts(['dnsmasq', 'qemu', 'ovmf', 'guestKernel', 'busybox', 'ignition', 'curl']);
   const { dnsmasq, qemu, ovmf, guestKernel, busybox, ignition, curl } = parts;
-  if (!dnsmasq || !qemu || !ovmf || !guestKernel || !busybox || !ignition || !curl) return skip('see above');
+  if (!dnsmasq || !qemu || !ovmf || !guestKernel || !busybox || !ignition || !curl)
+    return skip('programs for them could not be fetched');
 
   const bootDir = join(cacheFolder(), 'lab', 'boot');
   await ensureBootloaders({ root: ROOT, bootDir });
   const lacking = NEEDED.filter((file) => !existsSync(join(bootDir, file)));
   if (lacking.length > 0) return skip(`${lacking.join(', ')} can't be had`);
   const hasGrub = await hasGrubWithHttp(bootDir);
-  if (!hasGrub) console.warn("SKIPPED: no machine boots through GRUB: one with HTTP inside can't be had");
+  if (!hasGrub) skipped('a boot through GRUB', 'no GRUB with HTTP could be fetched');
   const guest = buildGuest({ guestKernel, busybox, ignition, curl });
   return { dnsmasq, qemu, ovmf, bootDir, hasGrub, guest };
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { NODE, RAILHEAD, ROOT, type RunOptions } from './appliance.ts';
+import { skipped } from './skipped.ts';
 
 /** Mounts need root, and in a container more than that. Without, the tests that need them say so and are skipped. */
 export const canMount =
@@ -13,9 +14,7 @@ export const canMount =
     .status === 0 &&
   ['nsenter', 'setpriv'].every((program) => spawnSync(program, ['--version']).status === 0);
 if (!canMount) {
-  console.warn(
-    'SKIPPED: tests with full disks, read-only disks and other users need root and the right to mount.',
-  );
+  skipped('full disks, read-only disks and other users', 'they need root and permission to mount');
 }
 
 export interface PrivateMounts {

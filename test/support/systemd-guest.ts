@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { ensureParts, type Part } from '../../scripts/lib/parts.mjs';
 import { addToInitrd, type Entry, file, folder, libraries, link } from './guest.ts';
 import type { LabTools } from './lab-tools.ts';
+import { skipped } from './skipped.ts';
 
 /** Units and stand-ins, below the paths that they have in the guest. */
 const OVERLAY = join(dirname(fileURLToPath(import.meta.url)), 'guest-systemd');
@@ -27,8 +28,7 @@ const TARGETS =
 export async function withSystemd(tools: LabTools): Promise<LabTools | undefined> {
   const { sysupdate257: systemd } = await ensureParts(['sysupdate257']);
   if (systemd === undefined) {
-    console.warn('SKIPPED: no virtual machine runs systemd: see above');
-    return undefined;
+    return skipped('virtual machines with systemd', 'systemd 257 is missing');
   }
   const entries = [...systemdEntries(systemd), ...overlay(OVERLAY)];
   return { ...tools, guest: { ...tools.guest, initrd: addToInitrd(tools.guest.initrd, entries) } };

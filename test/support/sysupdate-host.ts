@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { ensureParts, type Part } from '../../scripts/lib/parts.mjs';
 import type { Ended } from './appliance.ts';
 import { canMount } from './private-mounts.ts';
+import { skipped } from './skipped.ts';
 import { tempFolder } from './temp.ts';
 
 /** One version of the real systemd, as a tree that is a whole system for its programs. */
@@ -19,8 +20,9 @@ export const ARCH = process.arch === 'arm64' ? 'arm64' : 'x86-64';
 /** Every systemd-sysupdate that can be had and run here; none after one line that says why. */
 export async function systemdTrees(): Promise<SystemdTree[]> {
   if (process.env.RAILHEAD_TEST_PARTS === 'none' || !canMount) {
-    console.warn(
-      'SKIPPED: nothing is updated by the real systemd-sysupdate: it needs root and fetched parts.',
+    skipped(
+      'updates by the real systemd-sysupdate',
+      'they need root, permission to mount and fetched programs',
     );
     return [];
   }

@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { onPath } from '../../../scripts/lib/run.mjs';
+import { skipped } from '../../support/skipped.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { MIB, put, serve } from './serve.ts';
 
 const [program] = onPath('curl');
+if (program === undefined) skipped('images fetched by curl', 'curl not found (apt-get install curl)');
 const curl = async (...args: string[]): Promise<string> =>
   (await promisify(execFile)(program!, ['-sS', '--noproxy', '*', '--max-time', '20', ...args])).stdout;
 

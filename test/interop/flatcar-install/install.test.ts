@@ -11,6 +11,7 @@ import { mirrorsOn, publishRelease, publishSigned } from '../../assets/release.t
 import { makeKey } from '../../assets/signing.ts';
 import { Appliance, ask, makeSite, Started, siteEnv } from '../../support/appliance.ts';
 import { bootMachine } from '../../support/booting.ts';
+import { NOTHING_FETCHED, skipped } from '../../support/skipped.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { buildSystem, configArchive, type MachineParts, powerOn, SERVER } from './machine.ts';
 import { type DiskTools, makeImage, oemFiles, withoutOem } from './stand-in-image.ts';
@@ -25,17 +26,18 @@ const DISK_BYTES = 128 * 1024 * 1024;
 const SCRIPT = process.env.RAILHEAD_FLATCAR_INSTALL;
 
 async function findParts(): Promise<(MachineParts & DiskTools) | undefined> {
-  const skip = (why: string): undefined => {
-    console.warn(`SKIPPED: the real flatcar-install writes no disk: ${why}`);
-  };
-  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip('RAILHEAD_TEST_PARTS is none');
+  const skip = (why: string): undefined => skipped('the real flatcar-install on a disk', why);
+  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip(NOTHING_FETCHED);
   if (SCRIPT === undefined || !existsSync(SCRIPT)) {
-    return skip('RAILHEAD_FLATCAR_INSTALL must lead to it (bin/flatcar-install of github.com/flatcar/init)');
+    return skip(
+      'set RAILHEAD_FLATCAR_INSTALL to the path of bin/flatcar-install from github.com/flatcar/init',
+    );
   }
   if (process.arch !== 'x64') return skip(`its machine is x86-64, and this is ${process.arch}`);
   const parts = await ensureParts(['qemu', 'guestKernel', 'busybox', 'sfdisk', 'installTools']);
   const { qemu, guestKernel, busybox, sfdisk, installTools } = parts;
-  if (!qemu || !guestKernel || !busybox || !sfdisk || !installTools) return skip('see above');
+  if (!qemu || !guestKernel || !busybox || !sfdisk || !installTools)
+    return skip('programs for it could not be fetched');
   return { qemu, guestKernel, busybox, sfdisk, installTools };
 }
 

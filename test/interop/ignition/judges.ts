@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureParts } from '../../../scripts/lib/parts.mjs';
+import { NOTHING_FETCHED, skipped } from '../../support/skipped.ts';
 
 /** A real `ignition-validate`. */
 export interface Judge {
@@ -21,15 +22,13 @@ export interface Verdict {
 /** Debian's, which is beside the Ignition that the part is. */
 export async function debianJudge(): Promise<Judge | undefined> {
   if (process.env.RAILHEAD_TEST_PARTS === 'none') {
-    console.warn("SKIPPED: no Debian's ignition-validate: RAILHEAD_TEST_PARTS is none");
-    return undefined;
+    return skipped("configurations against Debian's ignition-validate", NOTHING_FETCHED);
   }
   const { ignition } = await ensureParts(['ignition']);
   if (ignition === undefined) return undefined;
   const program = ignition.path.replace(/usr\/lib\/dracut\/.*$/, 'usr/bin/ignition-validate');
   if (!existsSync(program)) {
-    console.warn(`SKIPPED: no ignition-validate beside ${ignition.path}`);
-    return undefined;
+    return skipped("configurations against Debian's ignition-validate", `${program} not found`);
   }
   const { version, env } = ignition;
   return { name: `Debian's ${version}`, version, program, env };

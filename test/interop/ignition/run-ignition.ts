@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { ensureParts } from '../../../scripts/lib/parts.mjs';
+import { NOTHING_FETCHED, skipped } from '../../support/skipped.ts';
 
 /** The real Ignition, and what it judges configurations with. */
 export interface IgnitionTools {
@@ -27,12 +28,11 @@ const hasRights =
 
 /** Debian's; `undefined`, after a line that says why, where it can't be had or run. */
 export async function ignitionTools(): Promise<IgnitionTools | undefined> {
-  const skip = (why: string): undefined =>
-    console.warn(`SKIPPED: the real Ignition's stages: ${why}`) as undefined;
-  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip('RAILHEAD_TEST_PARTS is none');
-  if (!hasRights) return skip('they need root and the right to mount');
+  const skip = (why: string): undefined => skipped("the stages of Debian's Ignition", why);
+  if (process.env.RAILHEAD_TEST_PARTS === 'none') return skip(NOTHING_FETCHED);
+  if (!hasRights) return skip('they need root and permission to mount');
   const { ignition } = await ensureParts(['ignition']);
-  if (ignition === undefined) return skip('see above');
+  if (ignition === undefined) return skip('it could not be fetched');
   const validate = ignition.path.replace(/usr\/lib\/dracut\/.*$/, 'usr/bin/ignition-validate');
   return { ignition: ignition.path, validate, env: ignition.env };
 }

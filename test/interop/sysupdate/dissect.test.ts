@@ -2,6 +2,7 @@ import { chmod, cp, mkdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cliHere } from '../../support/cli.ts';
+import { skipped } from '../../support/skipped.ts';
 import { mksquashfsEnv, stage } from '../../support/sysext-build.ts';
 import { ARCH, SysupdateHost, systemdTrees } from '../../support/sysupdate-host.ts';
 import { tempFolder } from '../../support/temp.ts';
@@ -77,9 +78,8 @@ describe.skipIf(env === undefined)('sysext build', () => {
       await host.write('/etc/extensions/hello.raw', await readFile(await build(await stage())));
       const dissected = await host.run('systemd-dissect', '--no-pager', '/etc/extensions/hello.raw');
       if (/loop|Operation not permitted/i.test(dissected.stderr) && dissected.code !== 0) {
-        const why = `SKIPPED: no loop devices here, so systemd-dissect can't look at images: ${dissected.stderr}`;
-        console.warn(why);
-        return context.skip(why);
+        skipped('sysext images in systemd-dissect', `no loop devices here: ${dissected.stderr.trim()}`);
+        return context.skip();
       }
       expect([dissected.code, dissected.stdout]).toEqual([
         0,
@@ -97,8 +97,8 @@ describe.skipIf(env === undefined)('sysext build', () => {
         `inside ${merge}; inside systemd-sysext --no-pager status; ls "$root/usr/bin/hello" "$root/opt/hello/data"`,
       );
       if (/overlay|Operation not permitted/i.test(merged.stderr) && merged.code !== 0) {
-        console.warn(`SKIPPED: no overlay mounts here, so systemd-sysext can't merge: ${merged.stderr}`);
-        return;
+        skipped('merging by systemd-sysext', `no overlay mounts here: ${merged.stderr.trim()}`);
+        return context.skip();
       }
       expect(merged.stdout, merged.stderr).toMatch(/\/opt +hello[\s\S]*\/usr +hello/);
       expect(merged.stdout).toMatch(/opt\/hello\/data\n.*usr\/bin\/hello\n/);

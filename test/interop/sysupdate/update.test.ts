@@ -6,6 +6,7 @@ import { FeedKey } from '../../../server/feed/signing-key.ts';
 import { edit, sharedAppliance, siteEnv } from '../../support/appliance.ts';
 import { cliHere, cliOn } from '../../support/cli.ts';
 import { until } from '../../support/poll.ts';
+import { skipped } from '../../support/skipped.ts';
 import { mksquashfsEnv, stage } from '../../support/sysext-build.ts';
 import { imageOf } from '../../support/sysext-image.ts';
 import { ARCH, type SystemdTree, SysupdateHost, systemdTrees } from '../../support/sysupdate-host.ts';
@@ -118,9 +119,8 @@ describe.each(trees)('systemd-sysupdate $version', (tree) => {
       const merge = `systemd-sysext ${tree.version === '254' ? '' : '--no-reload'} merge`;
       const merged = await host.script(`inside ${merge}; cat "$root/usr/bin/hello"`);
       if (merged.code !== 0 && /loop|overlay|not permitted/i.test(merged.stderr)) {
-        const why = `SKIPPED: no loop devices or overlays here, so systemd-sysext can't merge: ${merged.stderr}`;
-        console.warn(why);
-        return context.skip(why);
+        skipped('merging by systemd-sysext', `no loop devices or overlays here: ${merged.stderr.trim()}`);
+        return context.skip();
       }
       expect(merged.stdout, merged.stderr).toBe('#!/bin/sh\necho hello\n');
     },
