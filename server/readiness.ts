@@ -21,6 +21,8 @@ export interface Reason {
 export interface ReadinessInput {
   events: Pick<EventLog, 'fault'>;
   inventory: Pick<InventoryKeeper, 'revision' | 'rejection'>;
+  /** Protocols that don't listen: HTTP answers before HTTPS and TFTP do. */
+  closed: readonly string[];
   /** Said by parts at start: a port that could not be had, an address that looks wrong. */
   startNotes: readonly Reason[];
   stopping: boolean;
@@ -29,10 +31,12 @@ export interface ReadinessInput {
 const PROBLEMS_SHOWN = 5;
 
 /** Can this server do its work, and if not, why not? */
-export function readiness({ events, inventory, startNotes, stopping }: ReadinessInput): Readiness {
+export function readiness({ events, inventory, closed, startNotes, stopping }: ReadinessInput): Readiness {
   const reasons: Reason[] = [];
   const notes: Reason[] = [...startNotes];
   if (stopping) reasons.push({ part: 'server', message: 'It is stopping.' });
+  for (const protocol of closed)
+    reasons.push({ part: protocol, message: `${protocol.toUpperCase()} is not listening yet.` });
   if (events.fault !== undefined) {
     const { message, hint } = toRailheadError(events.fault);
     reasons.push({ part: 'store', message: hint === undefined ? message : `${message} ${hint}` });

@@ -48,7 +48,7 @@ export async function listen(options: ListenersOptions): Promise<void> {
     if (event === undefined || !options.services.isNews(address, reason)) return;
     void foundation.events.append(event).catch(() => {});
   });
-  where.ports.https = await https.start(settings.bind, settings.httpsPort, '--https-port');
+  where.listensOn('https', await https.start(settings.bind, settings.httpsPort, '--https-port'));
   const renewal = setInterval(
     () =>
       void issue().then(
@@ -60,6 +60,6 @@ export async function listen(options: ListenersOptions): Promise<void> {
   renewal.unref();
   undo.add(() => clearInterval(renewal));
 
-  where.ports.tftp = await tftp.start();
+  where.listensOn('tftp', await tftp.start());
   undo.add(() => tftp.stop());
 }

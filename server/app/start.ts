@@ -82,7 +82,13 @@ async function start(options: AppOptions, undo: UndoList): Promise<RunningApp> {
     message,
   }));
   const currentReadiness = (): Readiness =>
-    readiness({ events: recovery, inventory, startNotes, stopping: stopping.signal.aborted });
+    readiness({
+      events: recovery,
+      inventory,
+      closed: where.closed,
+      startNotes,
+      stopping: stopping.signal.aborted,
+    });
   const missing = () =>
     findMissing({ inventory: inventory.index.inventory, bootDir: settings.boot, assetsDir: settings.assets });
   const context: HttpContext = {

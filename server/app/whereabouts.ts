@@ -3,11 +3,14 @@ import { type Advertised, chooseAdvertised } from '../net/advertise.ts';
 import { defaultInterface, localAddresses } from '../net/interfaces.ts';
 import type { Settings } from '../settings.ts';
 
+export type Protocol = 'http' | 'https' | 'tftp';
+
 /** Where machines and people find this server. Known in full only when it listens. */
 export class Whereabouts {
   /** What was asked for, until it is known what it became: requests come in before the last of them listens. */
-  readonly ports: { http: number; https: number; tftp: number };
+  readonly ports: Record<Protocol, number>;
   readonly #settings: Settings;
+  readonly #closed = new Set<Protocol>(['http', 'https', 'tftp']);
   #advertised: Advertised | undefined;
 
   constructor(settings: Settings) {
@@ -18,7 +21,7 @@ export class Whereabouts {
   /** Chooses the address that machines are told, once the port is known. */
   choose(httpPort: number, hosts: readonly string[]): Advertised {
     const { advertise: wanted, bind } = this.#settings;
-    this.ports.http = httpPort;
+    this.listensOn('http', httpPort);
     this.#advertised = chooseAdvertised({
       wanted,
       httpPort,
@@ -28,6 +31,16 @@ export class Whereabouts {
       defaultInterface: defaultInterface(),
     });
     return this.#advertised;
+  }
+
+  listensOn(protocol: Protocol, port: number): void {
+    this.ports[protocol] = port;
+    this.#closed.delete(protocol);
+  }
+
+  /** Those that don't listen yet. */
+  get closed(): readonly Protocol[] {
+    return [...this.#closed];
   }
 
   get advertised(): Advertised {
