@@ -74,6 +74,7 @@ export class BootService {
 
   /** What a machine gets. Asking changes nothing but when it was last seen: curl and strangers do no harm. */
   async menu(kind: MenuKind, claim: Claim & { vendor?: string | undefined }): Promise<Menu> {
+    if (claim.address !== undefined) this.#loops.gotMenu(claim.address);
     const identified = identify(this.#options.inventory(), claim);
     switch (identified.kind) {
       case 'host':
@@ -120,8 +121,8 @@ export class BootService {
   }
 
   /** A boot loader went to this address. */
-  noteLoader(address: string, file: string, isIpxe = false): void {
-    const loop = this.#loops.sent(address, file, isIpxe);
+  noteLoader(address: string, file: string): void {
+    const loop = this.#loops.sent(address, file);
     const host = this.#options.inventory().hostByIp(address)?.name;
     if (loop !== undefined)
       this.#tell(address, `loop ${file}`, host === undefined ? loop : { ...loop, host });

@@ -52,10 +52,8 @@ export const bootRoutes =
       if (path.split('/').some((part) => part.startsWith('.'))) {
         throw new RailheadError('RH_NOT_FOUND', `There is no boot loader ${path}.`);
       }
-      const address = addressOf(request);
-      const isIpxe = /^iPXE\//.test(request.headers['user-agent'] ?? '');
       // Firmware looks at the size first, with HEAD.
-      if (request.method === 'GET') boot.noteLoader(address, path, isIpxe);
+      if (request.method === 'GET') boot.noteLoader(addressOf(request), path);
       return context.files.send(request, reply, { root: context.bootDir, path });
     });
 

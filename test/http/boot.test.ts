@@ -153,6 +153,18 @@ it('firmware that fetches by HTTP gets boot loaders, the script beside them, and
   for (const path of ['nope', '.manifest', '..%2f..%2fetc%2fpasswd']) expect((await ask(path))[0]).toBe(404);
 });
 
+it('a machine that loads iPXE again and again is an event, unless it asks for a menu in between', async () => {
+  const { app, context } = await appliance();
+  await writeFile(join(context.bootDir, 'snponly.efi'), 'loader');
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  const load = async () => (await fetch(`${url}/loaders/snponly.efi`)).text();
+  const loops = () => context.events.list({ kind: 'boot.loader-loop', limit: 5 });
+  for (const step of [load, load, () => fetch(`${url}/boot.ipxe?mac=${MAC}`), load, load]) await step();
+  expect(await loops()).toEqual([]);
+  await load();
+  await expect.poll(loops).toMatchObject([{ data: { client: '127.0.0.1', file: 'snponly.efi' } }]);
+});
+
 it('an image that is shorter than it was when it was offered is not served, and the host is told why', async () => {
   const { app, context } = await appliance();
   const token = tokenIn((await get(app, `/boot.ipxe?mac=${MAC}`)).body);
