@@ -1,6 +1,6 @@
 // Where apt can get packages from, for this machine and for others: its own release, newer ones on the same
 // mirror, and the other architecture. Package lists that the machine lacks are fetched into a temporary folder.
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   aptReleases,
@@ -15,6 +15,7 @@ import {
   refresh,
 } from '../debian.mjs';
 import { run } from '../run.mjs';
+import { megabytes, Progress } from './progress.mjs';
 
 /** @typedef {import('../debian.mjs').Release} Release */
 /** @typedef {import('./table.mjs').Group} Group */
@@ -29,11 +30,10 @@ const IMPATIENT = aptSettings({
   'Acquire::https::Timeout': '15',
 });
 
-const TICK_MS = 10_000;
-
 export class Apt {
   #temp;
   #log;
+  #progress;
   /** Ends every download: one that finds no mirror spares the others the wait. */
   #end = new AbortController();
   /** @type {string | undefined} why no mirror can be asked any more */
@@ -46,6 +46,7 @@ export class Apt {
   constructor({ temp, log, signal }) {
     this.#temp = temp;
     this.#log = log;
+    this.#progress = new Progress(log);
     signal?.addEventListener('abort', () => this.#giveUp('it took too long'), { once: true });
   }
 
@@ -143,7 +144,7 @@ export class Apt {
     const lists = join(this.#temp, `lists-${this.#lists++}`);
     const options = [...HANDS_OFF, ...IMPATIENT, ...privateLists(lists), ...sources(lists)];
     this.#log(`Reading the package list of ${shown}…`);
-    const stop = this.#tick(join(lists, 'lists'), `the package list of ${shown}`);
+    const stop = this.#progress.watch(`the package list of ${shown}`, join(lists, 'lists'));
     try {
       const unfetched = await refresh(options, { signal: this.#end.signal });
       // Some of several lists may do: what is missing in them is said when it is asked for.
@@ -178,7 +179,7 @@ export class Apt {
     const size = debs.reduce((sum, deb) => sum + deb.size, 0);
     this.#log(`Fetching ${what} (${megabytes(size)}) from ${source}…`);
     mkdirSync(folder, { recursive: true });
-    const stop = this.#tick(folder, group.name);
+    const stop = this.#progress.watch(group.name, folder);
     const { code, err } = await run('apt-get', ['-qq', ...options, 'download', ...names], {
       cwd: folder,
       seconds: 600,
@@ -202,22 +203,6 @@ export class Apt {
 
   #stopIfUnreachable() {
     if (this.#unreachable !== undefined) throw new Error(this.#unreachable);
-  }
-
-  /**
-   * Says now and then how far a download is.
-   *
-   * @param {string} folder
-   * @param {string} what
-   * @returns {() => void} ends it
-   */
-  #tick(folder, what) {
-    const since = Date.now();
-    const timer = setInterval(() => {
-      const seconds = Math.round((Date.now() - since) / 1000);
-      this.#log(`… ${what}: ${seconds} s, ${megabytes(sizeOf(folder))} so far`);
-    }, TICK_MS);
-    return () => clearInterval(timer);
   }
 
   /**
@@ -267,20 +252,4 @@ export function parseUris(text) {
       size: Number(size),
     }),
   );
-}
-
-/** @param {number} bytes */
-function megabytes(bytes) {
-  return `${(bytes / 1e6).toFixed(1)} MB`;
-}
-
-/** @param {string} folder */
-function sizeOf(folder) {
-  try {
-    return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .map((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0)
-      .reduce((sum, size) => sum + size, 0);
-  } catch {
-    return 0; // it is being moved about
-  }
 }
