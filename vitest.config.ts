@@ -8,8 +8,10 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     globalSetup: ['test/support/global-setup.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Tests wait for events; these only end what hangs. A busy machine may need ten times as long as an idle one.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
     // Processes under test compete for two cores: more files at once make each of them slow, not the whole fast.
     maxWorkers: 2,
     // A busy machine fails one in some thousands of tests that wait for real processes; who needed it is printed.

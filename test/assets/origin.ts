@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 
 export interface OriginRequest {
@@ -23,6 +24,8 @@ export class Origin {
   hook: Handler = () => false;
   /** Bytes a second for each answer; without it, as fast as it goes. */
   bytesPerSecond: number | undefined;
+  /** No answer goes further than this byte of its file, for as long as it is set: nothing larger is ever complete. */
+  stopsAt: number | undefined;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
@@ -91,16 +94,17 @@ export class Origin {
         : headers,
     );
     if (request.method === 'HEAD') return void response.end();
-    await this.#send(response, bytes.subarray(start), record);
+    await this.#send(response, bytes, start, record);
   }
 
-  async #send(response: ServerResponse, bytes: Buffer, record: OriginRequest): Promise<void> {
+  async #send(response: ServerResponse, bytes: Buffer, start: number, record: OriginRequest): Promise<void> {
     const piece = this.bytesPerSecond === undefined ? 65_536 : Math.ceil(this.bytesPerSecond / 50);
-    for (let at = 0; at < bytes.length && !response.destroyed; at += piece) {
+    for (let at = start; at < bytes.length && !response.destroyed; at += piece) {
+      while (at >= (this.stopsAt ?? bytes.length) && !response.destroyed) await sleep(20);
       const part = bytes.subarray(at, at + piece);
       const isTaken = response.write(part);
       record.sent += part.length;
-      if (this.bytesPerSecond !== undefined) await new Promise((resolve) => setTimeout(resolve, 20));
+      if (this.bytesPerSecond !== undefined) await sleep(20);
       else if (!isTaken)
         await new Promise<void>((resolve) => {
           const go = () => {

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pino from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
@@ -7,6 +8,7 @@ import type { InventoryKeeper } from '../../server/inventory/keeper.ts';
 import { inventoryOf, type World, world, writeProgram } from '../pipeline/make.ts';
 import { httpContext, TOKEN } from '../support/http-context.ts';
 import { until } from '../support/poll.ts';
+import { tempFolder } from '../support/temp.ts';
 
 const ADMIN = { host: '127.0.0.1', authorization: `Bearer ${TOKEN}` };
 
@@ -39,15 +41,21 @@ it('shows the steps and the log of a cluster on a page, with nothing in it that 
 });
 
 it('streams the log as it grows, from where the reader was', async () => {
-  const { its, app } = await serve('echo first; sleep 0.4; echo second; sleep 0.4; echo third');
+  const folder = await tempFolder();
+  // Each word waits until the one before has been read, so that each comes on its own.
+  const after = (word: string) => `until [ -e ${folder}/${word} ]; do sleep 0.05; done`;
+  const { its, app } = await serve(
+    `echo first; ${after('first')}; echo second; ${after('second')}; echo third`,
+  );
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
-  const read = async (after: number, last: string): Promise<string> => {
+  const read = async (from: number, last: string): Promise<string> => {
     const abort = new AbortController();
-    const url = `${address}/api/v1/clusters/lab/pipeline/logs/stream?after=${after}`;
+    const url = `${address}/api/v1/clusters/lab/pipeline/logs/stream?after=${from}`;
     const response = await fetch(url, { signal: abort.signal });
     let text = '';
     for await (const chunk of response.body!) {
       text += Buffer.from(chunk).toString();
+      for (const [word] of text.matchAll(/first|second/g)) await writeFile(join(folder, word), '');
       if (text.includes(last)) break;
     }
     abort.abort();

@@ -211,12 +211,13 @@ describe('anything', () => {
     expect(validateIgnition('{"ignition":'.repeat(5000))).toHaveLength(1);
   });
 
-  it('that is large is judged at once', () => {
+  it('that is large is judged in a time that grows with its size, not with its square', () => {
     const contents = { source: `data:;base64,${'A'.repeat(8_000_000)}` };
     const units = [{ name: 'a.service', contents: `[Unit]\n${'A=b\n'.repeat(100_000)}` }];
     const started = performance.now();
     expect(validateIgnition(JSON.stringify({ ...file({ contents }), systemd: { units } }))).toEqual([]);
-    expect(performance.now() - started).toBeLessThan(5000);
+    // Less than a second on an idle machine; hours if it were the square.
+    expect(performance.now() - started).toBeLessThan(60_000);
   });
 });
 

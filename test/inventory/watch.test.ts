@@ -25,7 +25,7 @@ async function watched(times = { settleMs: 10, pollMs: NEVER }) {
     /** Waits for the watcher to have noticed what was just done. */
     notices: async (what: string): Promise<void> => {
       const before = calls;
-      await until(`the watcher notices ${what}`, () => calls > before, 5_000);
+      await until(`the watcher notices ${what}`, () => calls > before);
     },
   };
 }

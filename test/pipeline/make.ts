@@ -175,11 +175,7 @@ export async function world({
     log: async () =>
       (await it.pipeline.logs.list({ cluster: 'lab', limit: 1000 })).map(({ text }) => text).join(''),
     settled: async (state = 'done') => {
-      await until(
-        `the pipeline is ${state}`,
-        async () => (await it.pipeline.status('lab')).state === state,
-        15_000,
-      );
+      await until(`the pipeline is ${state}`, async () => (await it.pipeline.status('lab')).state === state);
     },
   };
   return it;

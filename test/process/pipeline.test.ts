@@ -19,7 +19,7 @@ import { StandInCluster } from '../support/stand-in-cluster.ts';
 import { stored } from '../support/stored.ts';
 
 const cluster = await StandInCluster.start('lab');
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 240_000 });
 afterAll(() => cluster?.stop());
 
 const CHARTS = join(ROOT, 'test', 'fixtures', 'charts');
@@ -41,7 +41,7 @@ clusters:
       apps: {repository: https://git.example/apps.git}
       steps:
         - untaint
-        - {name: install-core, attempts: 2, retrySeconds: 1, timeoutSeconds: 60}
+        - {name: install-core, attempts: 2, retrySeconds: 1, timeoutSeconds: 600}
         - install-argo
         - bootstrap-apps
 profiles: [{name: flatcar, os: flatcar}]
@@ -204,6 +204,10 @@ describe.skipIf(cluster === undefined)('the pipeline of an appliance, on a real 
       'it waits in the middle of a step',
       async () => (await logOf(first)).includes('waiting for Deployment/cilium-operator'),
       PATIENCE,
+    );
+    // It has to have found the server before that is gone.
+    await until('the log is followed', () =>
+      following.stdout.includes('waiting for Deployment/cilium-operator'),
     );
     await first.kill();
     expect(readdirSync(join(site.data, 'pipeline-runs'))).not.toEqual([]);

@@ -19,6 +19,7 @@ import {
 } from '../support/appliance.ts';
 import { cliOn } from '../support/cli.ts';
 import { until } from '../support/poll.ts';
+import { lastDescendant } from '../support/processes.ts';
 
 // Longer than machines try again: what a simulation says at its end tells more than that there was none.
 vi.setConfig({ testTimeout: 240_000 });
@@ -252,26 +253,12 @@ describe('railhead simulate', () => {
       env: siteEnv(site),
     });
     await until('it shows something', () => /done 0\/4/.test(running.stdout));
-    const pid = await until('its process is known', async () => {
-      const children = await readFile(`/proc/${running.pid}/task/${running.pid}/children`, 'utf8');
-      return Number(children.trim().split(' ')[0]) || undefined;
-    });
-    process.kill(await lastDescendant(pid), 'SIGINT');
+    process.kill(await lastDescendant(running.pid), 'SIGINT');
     const { code, stdout } = await running.ended;
     expect(stdout).toMatch(/stopped under way +4/);
     expect(code).toBe(1);
   });
 });
-
-/** `script` starts a shell, which may start the command. */
-async function lastDescendant(pid: number): Promise<number> {
-  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
-  const [child] = children
-    .trim()
-    .split(' ')
-    .filter((text) => text !== '');
-  return child === undefined ? pid : lastDescendant(Number(child));
-}
 
 /** One that was free a moment ago. */
 async function closedPort(): Promise<number> {

@@ -1,4 +1,4 @@
-import { stat, writeFile } from 'node:fs/promises';
+import { stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startAppliance } from '../support/appliance.ts';
@@ -31,15 +31,14 @@ it('publishes, lists and removes images; a start later all is as it was, also th
   });
   expect((await cli('sysext', 'list')).stdout).toMatch(/^NAME .*\nkubernetes +v1\.36\.4 +x86-64 /);
 
-  // Refused before it has come: neither side waits for the rest of it.
-  await writeFile(join(site.dir, 'large.img'), fakeImage('larger', 100 * 1024 * 1024));
+  // Refused before it has come: neither side waits for the rest of it, which would take longer than this test may.
+  await writeFile(join(site.dir, 'large.img'), fakeImage('larger', 1024 * 1024));
+  await truncate(join(site.dir, 'large.img'), 2 ** 40);
   const asVersion = ['--name', 'kubernetes', '--version', 'v1.36.4', '--arch', 'x86-64'];
-  const before = performance.now();
   expect(await appliance.cli('sysext', 'add', 'large.img', ...asVersion)).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^RH_SYSEXT_EXISTS: /),
   });
-  expect(performance.now() - before).toBeLessThan(20_000);
 
   await writeFile(join(site.dir, 'mine.img'), fakeImage('mine'));
   expect(await cli('sysext', 'add', 'mine.img')).toMatchObject({

@@ -10,9 +10,7 @@ describe('before a start', () => {
     const bootDir = await tempFolder();
     for (const file of NEEDED) await writeFile(join(bootDir, file), 'x');
     const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-    const before = performance.now();
     await ensureBootloaders({ root: '/nowhere', bootDir });
-    expect(performance.now() - before).toBeLessThan(20);
     expect(said).not.toHaveBeenCalled();
     said.mockRestore();
   });

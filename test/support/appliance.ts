@@ -6,7 +6,7 @@ import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { bundledNode } from '../../scripts/lib/packages.mjs';
 import type { RunningServer } from '../../server/data-folder.ts';
 import type { Event } from '../../server/events/kinds.ts';
@@ -17,9 +17,6 @@ import { skipped } from './skipped.ts';
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const NODE = bundledNode(ROOT) ?? process.execPath;
 export const RAILHEAD = join(ROOT, 'scripts', 'railhead.mjs');
-
-// Real processes share the machine with whatever else runs on it: a slow one is no failure.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 /** What every process here is told to do with its ports: any free one, on the loopback address. */
 export const ANY_PORTS = {

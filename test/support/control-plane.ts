@@ -267,7 +267,7 @@ function accepts(port: number): Promise<boolean> {
 function isReady(port: number, ca: Buffer): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const asked = request(
-      { host: machineAddress(), port, path: '/readyz', ca, timeout: 2000 },
+      { host: machineAddress(), port, path: '/readyz', ca, timeout: 30_000 },
       (response) => {
         response.resume();
         resolve(response.statusCode === 200);

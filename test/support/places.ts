@@ -28,8 +28,8 @@ const PARAMETERS: Record<string, string> = {
   ':file': 'SHA256SUMS',
   '*': 'flatcar/stable/amd64-usr/4593.2.5/',
 };
-/** They go on for ever; what comes at once is what they have. */
-const STREAM_MS = 1500;
+/** They go on for ever; what comes before they fall silent is what they have. */
+const SILENCE_MS = 1500;
 
 /** Every place where a person, a stranger or a backup can look: by what it is called. */
 export async function placesOf(appliance: Appliance, options: PlacesOptions): Promise<Named> {
@@ -92,12 +92,19 @@ async function publicPaths({
 }
 
 async function beginningOf(url: string): Promise<string> {
+  const silence = new AbortController();
+  const response = await fetch(`${url}?after=0`, { signal: silence.signal });
+  const timer = setTimeout(() => silence.abort(), SILENCE_MS);
   let text = '';
   try {
-    const response = await fetch(`${url}?after=0`, { signal: AbortSignal.timeout(STREAM_MS) });
-    for await (const chunk of response.body!) text += Buffer.from(chunk).toString();
+    for await (const chunk of response.body!) {
+      text += Buffer.from(chunk).toString();
+      timer.refresh();
+    }
   } catch (error) {
-    if ((error as Error).name !== 'TimeoutError') throw error;
+    if (!silence.signal.aborted) throw error;
+  } finally {
+    clearTimeout(timer);
   }
   return text;
 }

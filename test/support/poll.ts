@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const INTERVAL_MS = 10;
+/** Only ends what hangs: no test may depend on how fast the machine is. */
+export const PATIENCE_MS = 60_000;
 
 /**
  * Asks until the answer is neither `undefined` nor `false`, and returns it. What is thrown counts as "not yet";
@@ -9,7 +11,7 @@ const INTERVAL_MS = 10;
 export async function until<T>(
   what: string,
   probe: () => T | Promise<T>,
-  milliseconds = 30_000,
+  milliseconds = PATIENCE_MS,
 ): Promise<Exclude<T, false | undefined>> {
   const deadline = performance.now() + milliseconds;
   let last: unknown;

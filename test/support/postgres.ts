@@ -29,8 +29,8 @@ interface Server {
 }
 
 const USER = 'railhead';
-const START_DEADLINE_MS = 30_000;
-const STOP_DEADLINE_MS = 10_000;
+const START_DEADLINE_MS = 120_000;
+const STOP_DEADLINE_MS = 60_000;
 
 /** Starts a server from the part `postgres` of ensureParts(['postgres']). */
 export async function startPostgres(parts: { postgres: Part | undefined }): Promise<TestPostgres> {

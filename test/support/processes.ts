@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 
 /** What the processes below one were started with: arguments and environments, by `name pid`. Looks again and again. */
 export class ProcessWatch {
@@ -20,6 +21,16 @@ export class ProcessWatch {
       if (started !== '\n') this.seen[`process ${pid}: ${read(pid, 'comm').trim()}`] = started;
     }
   }
+}
+
+/** `script` starts a shell, which may start the command. */
+export async function lastDescendant(pid: number): Promise<number> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  const [child] = children
+    .trim()
+    .split(' ')
+    .filter((text) => text !== '');
+  return child === undefined ? pid : lastDescendant(Number(child));
 }
 
 function descendantsOf(root: number): number[] {

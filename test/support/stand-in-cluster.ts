@@ -92,7 +92,7 @@ export class StandInCluster {
     const { ca, cert, key } = readKubeconfigCredentials(this.kubeconfig);
     return new Promise((resolve, reject) => {
       const asked = request(
-        { host: machineAddress(), port: this.plane.port, path, method, ca, cert, key, timeout: 10_000 },
+        { host: machineAddress(), port: this.plane.port, path, method, ca, cert, key, timeout: 60_000 },
         (response) => {
           let text = '';
           response.setEncoding('utf8');

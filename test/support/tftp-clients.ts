@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureParts } from '../../scripts/lib/parts.mjs';
+import { PATIENCE_MS } from './poll.ts';
 import type { Address } from './tftp-server.ts';
 
 export interface GetOptions {
@@ -184,7 +185,11 @@ async function inFolder<T>(work: (dir: string) => Promise<T>): Promise<T> {
   }
 }
 
-function run({ path, env }: Part, args: string[], deadlineMs = 30_000): Promise<Omit<Outcome, 'content'>> {
+function run(
+  { path, env }: Part,
+  args: string[],
+  deadlineMs = 2 * PATIENCE_MS,
+): Promise<Omit<Outcome, 'content'>> {
   const start = performance.now();
   return new Promise((resolve, reject) => {
     const child = spawn(path, args, {

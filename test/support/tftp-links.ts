@@ -1,4 +1,5 @@
 import { LossyRelay } from './lossy-relay.ts';
+import { PATIENCE_MS } from './poll.ts';
 import { compare, type Way } from './tftp-clients.ts';
 import type { Address } from './tftp-server.ts';
 
@@ -26,7 +27,7 @@ export async function getThrough(
   way: Way,
   file: { name: string; content: Buffer },
   link: Link,
-  { seed = 1, deadlineMs = 60_000 } = {},
+  { seed = 1, deadlineMs = 2 * PATIENCE_MS } = {},
 ): Promise<LinkRun> {
   let retried: string | undefined;
   for (let attempt = 0; ; attempt++) {

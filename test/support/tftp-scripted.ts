@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { encodeAck, encodeRequest, type Options, type Packet, parsePacket } from '../../server/tftp/codec.ts';
+import { PATIENCE_MS } from './poll.ts';
 import type { Address } from './tftp-server.ts';
 
 export interface Received {
@@ -54,7 +55,7 @@ export class ScriptedClient {
   }
 
   /** The next packet that was not taken yet. */
-  async take(milliseconds = 10_000): Promise<Received> {
+  async take(milliseconds = PATIENCE_MS): Promise<Received> {
     const deadline = performance.now() + milliseconds;
     while (this.#taken === this.received.length) {
       const left = deadline - performance.now();
@@ -130,7 +131,7 @@ export async function download(
   file: string,
   options: DownloadOptions = {},
 ): Promise<Download> {
-  const { from, deadlineMs = 30_000 } = options;
+  const { from, deadlineMs = 2 * PATIENCE_MS } = options;
   const socket = createSocket('udp4');
   let timer: NodeJS.Timeout | undefined;
   let deadline: NodeJS.Timeout | undefined;

@@ -11,13 +11,14 @@ import {
   type FileSender,
   type FileSenderOptions,
 } from '../../../server/http/files/sender.ts';
+import { PATIENCE_MS } from '../../support/poll.ts';
 import { tempFolder } from '../../support/temp.ts';
 
 export const MIB = 1024 * 1024;
 
 /** The server hears a moment later than its client that something is over. */
 export const poll = (check: () => unknown): Promise<unknown> =>
-  vi.waitFor(check, { timeout: 15_000, interval: 10 });
+  vi.waitFor(check, { timeout: PATIENCE_MS, interval: 10 });
 
 export interface Sent {
   bytes: number;

@@ -20,7 +20,7 @@ describe.skipIf(fromGo === undefined)("Ignition's own merge", () => {
       expect({ seed, index, config: plain(newest) }).toEqual({ seed, index, config: plain(theirs[index]) });
     });
     console.log(`merge vs coreos/ignition's ${fromGo!.version}: ${pairs.length} pairs of configs, all agree`);
-  }, 120_000);
+  });
 });
 
 /** Go writes objects without content, and leaves out lists without. */

@@ -38,23 +38,23 @@ function sizeFor({
 }
 
 describe.concurrent('over a link that loses and delays, files arrive byte by byte as they are', () => {
-  it.for(waysOf(clients))('$name', { timeout: 120_000 }, async (way) => {
+  it.for(waysOf(clients))('$name', async (way) => {
     const runs = await Promise.all(
       LINKS.map((link, index) => {
         const hasLargeBlocks = way.options.blksize !== undefined;
         const file = files.get(sizeFor({ isLockstep: way.isLockstep, hasLargeBlocks, loss: link.loss }))!;
-        return getThrough(server, way, file, link, { seed: index + 1, deadlineMs: 110_000 });
+        return getThrough(server, way, file, link, { seed: index + 1 });
       }),
     );
     expect(runs.map(({ result }) => result)).toEqual(LINKS.map(() => 'identical'));
   });
 
-  it.for([4, 16, 64])('a client of ours with a window of %i', { timeout: 60_000 }, async (windowsize) => {
+  it.for([4, 16, 64])('a client of ours with a window of %i', async (windowsize) => {
     const runs = await Promise.all(
       LINKS.map(async (link, index) => {
         const relay = await LossyRelay.start(server, { ...link, seed: index + 1 });
         const { content: expected, name } = files.get(256_000)!;
-        const got = await download(relay, name, { blksize: 1432, windowsize, expected, deadlineMs: 55_000 });
+        const got = await download(relay, name, { blksize: 1432, windowsize, expected });
         relay.close();
         return got.isAsExpected;
       }),
@@ -62,7 +62,7 @@ describe.concurrent('over a link that loses and delays, files arrive byte by byt
     expect(runs).toEqual(LINKS.map(() => true));
   });
 
-  it('packets that come twice, late and in another order do no harm', { timeout: 60_000 }, async () => {
+  it('packets that come twice, late and in another order do no harm', async () => {
     const links = [
       { doubled: 0.05, delayMs: 5 },
       { doubled: 0.01, delayMs: 5, jitterMs: 3 },
@@ -79,9 +79,7 @@ describe.concurrent('over a link that loses and delays, files arrive byte by byt
     }
   });
 
-  it('on a link slower than the server expects, nothing is sent twice for long', {
-    timeout: 60_000,
-  }, async () => {
+  it('on a link slower than the server expects, nothing is sent twice for long', async () => {
     const { content: expected, name } = files.get(16_000)!;
     const relay = await LossyRelay.start(server, { delayMs: 250 });
     const got = await download(relay, name, { expected });
