@@ -141,14 +141,11 @@ export class TftpServerProcess implements Address {
   }
 
   /** The transfer of this file that ended, or will. Give the client's port where several ask for one file. */
-  ended(file: string, { port, milliseconds }: { port?: number; milliseconds?: number } = {}) {
-    return until(
-      `a transfer of ${file} has ended`,
-      () =>
-        this.transfers.find(
-          ({ file: name, client }) => name === file && (port === undefined || client.endsWith(`:${port}`)),
-        ),
-      milliseconds,
+  ended(file: string, { port }: { port?: number } = {}) {
+    return until(`a transfer of ${file} has ended`, () =>
+      this.transfers.find(
+        ({ file: name, client }) => name === file && (port === undefined || client.endsWith(`:${port}`)),
+      ),
     );
   }
 
