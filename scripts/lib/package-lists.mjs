@@ -10,7 +10,7 @@ import { holdSetupLock } from './setup-lock.mjs';
 
 const FRESH_MS = 6 * 3_600_000;
 /** After a failure: soon enough for the next run, and not again for every part of this one. */
-const RETRY_MS = 10 * 60_000;
+const SOON_MS = 10 * 60_000;
 /** What was fetched before will do: no reason to wait long for a mirror that does not answer. */
 const IMPATIENT = aptSettings({
   'Acquire::Retries': '1',
@@ -45,7 +45,7 @@ export async function packageLists(name, sources, { log, since = 0 }) {
       ...(lines === undefined ? [] : privateSources(folder, lines)),
     ];
   };
-  const due = () => isDue(stateOf(folder), Date.now(), since);
+  const due = () => isDue(stateOf(folder), since);
   if (due()) {
     mkdirSync(folder, { recursive: true });
     const lock = await holdSetupLock(`${folder}.lock`, 'reading package lists', due);
@@ -58,21 +58,17 @@ export async function packageLists(name, sources, { log, since = 0 }) {
   const { refreshed, failed } = stateOf(folder);
   if (failed !== undefined) {
     if (refreshed === 0) throw new Error(failed);
-    warnOnce(`PACKAGE LISTS MAY BE OLD (Debian ${name}): apt-get update: ${failed}`, log);
+    warnOnce(`PACKAGE LISTS MAY BE OLD (${name}): apt-get update: ${failed}`, log);
   }
   return { refreshed, options };
 }
 
 /**
- * Pure.
- *
  * @param {State} state
- * @param {number} now
  * @param {number} since
  */
-export function isDue({ tried, refreshed, failed }, now, since) {
-  if (failed !== undefined) return now - tried > RETRY_MS;
-  return refreshed <= since || now - refreshed > FRESH_MS;
+function isDue({ tried, refreshed, failed }, since) {
+  return Date.now() - tried > (failed !== undefined || refreshed <= since ? SOON_MS : FRESH_MS);
 }
 
 /**
