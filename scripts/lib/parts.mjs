@@ -472,7 +472,9 @@ async function ensurePart(name, spec, log) {
     } catch (error) {
       const other = (await newestKept(spec, kept)) ?? ofSystem;
       if (other === undefined) throw error;
-      log(`MAY BE OLD: ${describe(spec, other)} is used: ${oneLine(error)}`);
+      const line = `MAY BE OLD: ${describe(spec, other)} is used: ${oneLine(error)}`;
+      log(line);
+      noteForRun('version', line);
       return other;
     }
   } catch (error) {
