@@ -273,6 +273,17 @@ const PARTS = {
     probe: (path) => [path, '--version'],
     version: /^sfdisk from util-linux (\S+)/m,
   },
+  /** path: the Perl script */
+  mmdebstrap: {
+    what: 'mmdebstrap',
+    why: '`npm run test:fresh` makes a minimal Debian with it',
+    packages: ['mmdebstrap'],
+    main: /^mmdebstrap$/,
+    skip: /^(?!mmdebstrap$)/,
+    find: (root) => candidates(root, 'mmdebstrap'),
+    probe: (path) => ['/usr/bin/perl', path, '--version'],
+    version: /^mmdebstrap (\S+)/m,
+  },
   /** path: the program `ip` */
   iproute2: {
     what: 'iproute2',

@@ -7,6 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { NODE, ROOT } from '../support/appliance.ts';
 import { whyNoNetwork } from '../support/lab-network.ts';
 import { until } from '../support/poll.ts';
+import { skipped } from '../support/skipped.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const noNetwork = whyNoNetwork();
