@@ -23,7 +23,7 @@ if (unknown !== undefined) fail(`unknown flag ${unknown}: --quick, --cold and --
 if (process.getuid?.() !== 0) fail('SKIPPED: npm run test:fresh makes a root file system, and only root can');
 
 const NPM = 'npm@11';
-const ONE_BOOT = "npm test -- test/e2e/loaders.test.ts -t 'BIOS, through iPXE'";
+const ONE_BOOT = "npm test -- test/e2e/loaders.test.ts -t 'with BIOS, through an iPXE'";
 /** What Go has built, which takes a quarter of an hour. Nothing of apt and npm. */
 const GO_BUILT = ['kubernetes', 'go'];
 
@@ -38,9 +38,10 @@ const summary = [];
 process.once('SIGINT', () => process.exit(130));
 process.once('SIGTERM', () => process.exit(143));
 process.once('exit', () => {
-  if (!flags.has('--keep')) for (const name of ['debian', 'node24']) rmSync(join(folder, name), REMOVE);
+  if (!flags.has('--keep')) {
+    for (const name of ['debian', 'node24']) rmSync(join(folder, name), { recursive: true, force: true });
+  }
 });
-const REMOVE = { recursive: true, force: true, maxRetries: 3 };
 
 try {
   const commit = await git('rev-parse', '--short', 'HEAD');
