@@ -43,8 +43,8 @@ process.once('exit', () => {
   }
 });
 
+const commit = await git('rev-parse', '--short', 'HEAD');
 try {
-  const commit = await git('rev-parse', '--short', 'HEAD');
   if ((await git('status', '--porcelain')) !== '')
     console.log('Changes that are not committed are not tested.');
   console.log(`Commit ${commit}. Logs: ${folder}`);
@@ -111,6 +111,7 @@ async function step(what, work) {
 async function clone(root, owner, isRoot) {
   const checkout = isRoot ? '/root/railhead' : `/home/${owner}/railhead`;
   await must('git', ['clone', '--quiet', project, join(root, checkout)]);
+  await must('git', ['-C', join(root, checkout), 'checkout', '--quiet', '--detach', commit]);
   await must('chroot', [root, 'chown', '-R', `${owner}:`, checkout]);
   const built = flags.has('--cold') ? [] : GO_BUILT.filter((name) => existsSync(join(cacheFolder(), name)));
   return {
