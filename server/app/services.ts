@@ -1,8 +1,5 @@
-import { createAgentParts } from '../agent/parts.ts';
 import { createAssetService } from '../assets/create.ts';
 import { pinOf } from '../assets/pins.ts';
-import { OverdueWatch } from '../boot/overdue.ts';
-import { BootService } from '../boot/service.ts';
 import { ClusterService } from '../cluster/service.ts';
 import { Space } from '../content/space.ts';
 import { ContentStore } from '../content/store.ts';
@@ -14,9 +11,12 @@ import { ConfigDelivery } from '../ignition/delivery.ts';
 import { sysextsOfHost } from '../ignition/host-sysexts.ts';
 import { ConfigRenderer } from '../ignition/renderer.ts';
 import { secretReader } from '../ignition/secret-reader.ts';
+import { OverdueWatch } from '../machine/overdue.ts';
+import { createAgentParts } from '../machine/parts.ts';
 import { seeAsker } from '../net/asker.ts';
 import { localAddresses } from '../net/interfaces.ts';
 import { neighbourMac } from '../net/neighbours.ts';
+import { BootService } from '../netboot/service.ts';
 import { createPipeline } from '../pipeline/create.ts';
 import { TemplateFolders, templateFolders } from '../templating/template-folders.ts';
 import { Damper } from '../tftp/damper.ts';
@@ -65,7 +65,8 @@ export async function startServices(options: ServicesOptions) {
     ...basics,
     // Its own: anybody can make the others busy, and must not hide a wrong token behind that.
     isNews: newsFilter(),
-    boot,
+    attempts: boot.attempts,
+    attemptOf: (token) => boot.attemptOf(token),
     hostOf: (name) => inventory.index.host(name),
     tokenOf: (purpose, ...facts) => vault.token(purpose, ...facts),
     policy: {

@@ -1,5 +1,5 @@
-import { INITRD, KERNEL } from '../boot/images.ts';
 import { flatcarBoard, systemdArch } from '../inventory/arch.ts';
+import { INITRD, KERNEL } from '../netboot/images.ts';
 import type { NeededImage, NeededSysext, Needs } from './needs.ts';
 
 export const INSTALL_IMAGE = 'flatcar_production_image.bin.bz2';

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
-import { DHCP_SERVERS, type DhcpServer, dhcpSnippet } from '../boot/dhcp.ts';
 import type { Inventory } from '../inventory/model.ts';
+import { DHCP_SERVERS, type DhcpServer, dhcpSnippet } from '../netboot/dhcp.ts';
 import { connect, withServer } from './client.ts';
 import { type CliIo, printJson } from './io.ts';
 

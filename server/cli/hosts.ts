@@ -10,7 +10,7 @@ import {
   type HostDetails,
   type HostSummary,
   summariseHost,
-} from '../lifecycle/describe-host.ts';
+} from '../machine/describe-host.ts';
 import { connect, withServer } from './client.ts';
 import { formatEvent } from './events.ts';
 import { shownAs } from './inventory-folder.ts';

@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander';
-import { MENU_KINDS } from '../boot/menus.ts';
 import { previewKubeadm } from '../cluster/preview.ts';
 import { diffLines, formatDiff } from '../document/line-diff.ts';
 import { formatProblem, isError } from '../document/problem.ts';
@@ -14,7 +13,8 @@ import { toBuffer } from '../ignition/sheet.ts';
 import { InventoryIndex } from '../inventory/index.ts';
 import { loadInventoryFolder } from '../inventory/load.ts';
 import type { HostSpec, Inventory } from '../inventory/model.ts';
-import { findHost } from '../lifecycle/describe-host.ts';
+import { findHost } from '../machine/describe-host.ts';
+import { MENU_KINDS } from '../netboot/menus.ts';
 import { TemplateFolders, templateFolders } from '../templating/template-folders.ts';
 import { type Client, connect, withServer } from './client.ts';
 import { shownAs } from './inventory-folder.ts';

@@ -1,4 +1,4 @@
-import { factsOf, STAGES, type Stage } from '../boot/stages.ts';
+import { factsOf, STAGES, type Stage } from '../machine/stages.ts';
 import type { MachineRecord, Summary, Traffic } from '../simulation/summary.ts';
 import { formatTable } from './table.ts';
 

@@ -4,7 +4,7 @@ import type { EventLog } from '../events/log.ts';
 import { type SecretReader, withSecrets } from '../ignition/secrets.ts';
 import type { InventoryIndex } from '../inventory/index.ts';
 import type { ClusterSpec, HostSpec } from '../inventory/model.ts';
-import { initialState } from '../lifecycle/host-state.ts';
+import { initialState } from '../machine/host-state.ts';
 import {
   claimInit,
   countInitAnswer,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventLog } from '../events/log.ts';
 import type { InventoryIndex } from '../inventory/index.ts';
 import type { ClusterSpec } from '../inventory/model.ts';
-import { initialState } from '../lifecycle/host-state.ts';
+import { initialState } from '../machine/host-state.ts';
 import { deleteNode, findCluster, nodesOf, noteApiSeen, openJoins, saveNode } from '../store/clusters.ts';
 import { listHostRows, updateHostRow } from '../store/hosts.ts';
 import type { Db, Store } from '../store/store.ts';

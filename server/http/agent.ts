@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { bearerOf, type Credential } from '../agent/credentials.ts';
-import { factsOf, REPORTED_STAGES, type Stage } from '../boot/stages.ts';
 import { RailheadError } from '../errors.ts';
 import { pointerConfig } from '../ignition/pointer.ts';
+import { bearerOf, type Credential } from '../machine/credentials.ts';
+import { factsOf, REPORTED_STAGES, type Stage } from '../machine/stages.ts';
 import { MACHINE } from './access.ts';
 import { addressOf } from './address.ts';
 import type { HttpContext } from './context.ts';

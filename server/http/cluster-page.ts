@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { observeHosts } from '../boot/observe.ts';
+import { observeHosts } from '../machine/observe.ts';
 import { clusterView } from '../web/cluster-view.ts';
 import { loadView } from '../web/render.ts';
 import { PUBLIC } from './access.ts';

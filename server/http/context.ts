@@ -1,6 +1,4 @@
-import type { AgentParts } from '../agent/parts.ts';
 import type { AssetService } from '../assets/service.ts';
-import type { BootService } from '../boot/service.ts';
 import type { ClusterService } from '../cluster/service.ts';
 import type { Missing } from '../doctor/missing.ts';
 import type { Event } from '../events/kinds.ts';
@@ -10,7 +8,9 @@ import type { ConfigDelivery } from '../ignition/delivery.ts';
 import type { ConfigRenderer } from '../ignition/renderer.ts';
 import type { TlsWatch } from '../ignition/tls-watch.ts';
 import type { InventoryKeeper } from '../inventory/keeper.ts';
+import type { AgentParts } from '../machine/parts.ts';
 import type { Advertised } from '../net/advertise.ts';
+import type { BootService } from '../netboot/service.ts';
 import type { PipelineService } from '../pipeline/service.ts';
 import type { Readiness } from '../readiness.ts';
 import type { Store } from '../store/store.ts';

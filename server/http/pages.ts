@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { observeHost, observeHosts } from '../boot/observe.ts';
-import { findHost } from '../lifecycle/describe-host.ts';
+import { findHost } from '../machine/describe-host.ts';
+import { observeHost, observeHosts } from '../machine/observe.ts';
 import { hostView } from '../web/host-view.ts';
 import { loadStatic, loadView } from '../web/render.ts';
 import { statusView } from '../web/status-view.ts';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { INITRD, KERNEL } from '../boot/images.ts';
 import { RailheadError, systemCode } from '../errors.ts';
 import { flatcarBoard } from '../inventory/arch.ts';
+import { INITRD, KERNEL } from '../netboot/images.ts';
 import { SIMULATED_VERSION } from './inventory-text.ts';
 
 /** Says whose folder it is: one without it is never touched. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { factsOf } from '../boot/stages.ts';
+import { factsOf } from '../machine/stages.ts';
 import { findMenu } from './firmware.ts';
 import type { Install, SimulatedHost } from './hosts.ts';
 import { configUrlOf, MenuFault, type MenuOrder, type ReadMenu, tokenOf } from './menu.ts';

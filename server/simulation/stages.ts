@@ -1,4 +1,4 @@
-import { REPORTED_STAGES, type Stage } from '../boot/stages.ts';
+import { REPORTED_STAGES, type Stage } from '../machine/stages.ts';
 import type { Install } from './hosts.ts';
 
 /** What simulated machines never get to: Flatcar has no OSTree, and no simulated pool has a cluster to join. */

@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
-import { ipxeStart } from '../boot/ipxe-start.ts';
-import type { MenuKind } from '../boot/menus.ts';
-import type { BootService } from '../boot/service.ts';
 import { normaliseMac } from '../inventory/mac.ts';
 import { normaliseUuid } from '../inventory/uuid.ts';
+import { ipxeStart } from '../netboot/ipxe-start.ts';
+import type { MenuKind } from '../netboot/menus.ts';
+import type { BootService } from '../netboot/service.ts';
 import { ERROR_CODE } from './codec.ts';
 import { RecentUuids } from './recent-uuids.ts';
 import type { FileRequest, Resolution, Resolver } from './resolve.ts';

@@ -1,7 +1,7 @@
-import type { Decision } from '../boot/decide.ts';
-import { describeWaiting, type Observation } from '../boot/observe.ts';
 import type { Event } from '../events/kinds.ts';
 import type { HostSpec } from '../inventory/model.ts';
+import { describeWaiting, type Observation } from '../machine/observe.ts';
+import type { Decision } from '../netboot/decide.ts';
 import { eventRow } from './event-row.ts';
 import { downloadOf } from './status-view.ts';
 

@@ -7,7 +7,7 @@ import { describeEvent } from '../events/describe.ts';
 import type { Event } from '../events/kinds.ts';
 import type { InventoryKeeper } from '../inventory/keeper.ts';
 import type { HostSpec } from '../inventory/model.ts';
-import { type HostSummary, type Observed, summariseHost } from '../lifecycle/describe-host.ts';
+import { type HostSummary, type Observed, summariseHost } from '../machine/describe-host.ts';
 import type { Advertised } from '../net/advertise.ts';
 import type { Readiness } from '../readiness.ts';
 import type { TransferStatus } from '../tftp/service.ts';

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { idOf } from '../../server/boot/attempts.ts';
+import { idOf } from '../../server/machine/attempts.ts';
 import { edit } from '../support/appliance.ts';
 import {
   expectProvisioned,

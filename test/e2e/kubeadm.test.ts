@@ -1,7 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { truncateSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect } from 'vitest';
-import { AGENT_ALIVE_MS } from '../../server/boot/decide.ts';
+import { AGENT_ALIVE_MS } from '../../server/machine/host-record.ts';
 import { ofKind, stagesOf } from '../support/boot-facts.ts';
 import { ControlPlane, ensureControlPlane, freePort, machineAddress } from '../support/control-plane.ts';
 import { withDiskPrograms } from '../support/disk-guest.ts';

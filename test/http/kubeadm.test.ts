@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { FastifyBaseLogger } from 'fastify';
 import pino from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { INITRD, imageOf, KERNEL } from '../../server/boot/images.ts';
-import { giveOrder } from '../../server/boot/orders.ts';
 import { buildHttpApp } from '../../server/http/app.ts';
+import { giveOrder } from '../../server/machine/requests.ts';
+import { INITRD, imageOf, KERNEL } from '../../server/netboot/images.ts';
 import { httpContext } from '../support/http-context.ts';
 import { until } from '../support/poll.ts';
 

@@ -5,13 +5,13 @@ import type { FastifyBaseLogger, FastifyInstance, LightMyRequestResponse } from 
 import pino from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { Vault } from '../../server/access/vault.ts';
-import { Gate } from '../../server/agent/gate.ts';
-import type { Asker } from '../../server/boot/admit.ts';
-import { INITRD, imageOf, KERNEL } from '../../server/boot/images.ts';
-import { giveOrder } from '../../server/boot/orders.ts';
-import { REPORTED_STAGES } from '../../server/boot/stages.ts';
 import { buildHttpApp } from '../../server/http/app.ts';
 import { ConfigDelivery, type ConfigRequest, type RenderedConfig } from '../../server/ignition/delivery.ts';
+import type { Asker } from '../../server/machine/admit.ts';
+import { Gate } from '../../server/machine/gate.ts';
+import { giveOrder } from '../../server/machine/requests.ts';
+import { REPORTED_STAGES } from '../../server/machine/stages.ts';
+import { INITRD, imageOf, KERNEL } from '../../server/netboot/images.ts';
 import { updateHostRow } from '../../server/store/hosts.ts';
 import { httpContext } from '../support/http-context.ts';
 

@@ -2,9 +2,9 @@ import type { FastifyInstance, RouteOptions } from 'fastify';
 import pino from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ensureAuthority, issueServerCertificate } from '../../server/access/certificate.ts';
-import { INITRD } from '../../server/boot/images.ts';
 import { buildHttpApp } from '../../server/http/app.ts';
 import type { HttpContext } from '../../server/http/context.ts';
+import { INITRD } from '../../server/netboot/images.ts';
 import { httpContext, TOKEN } from '../support/http-context.ts';
 import { tempFolder } from '../support/temp.ts';
 

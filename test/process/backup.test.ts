@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type BackupRecord, writeBackup } from '../../server/backup/format.ts';
 import { checkBackup } from '../../server/backup/restore.ts';
 import type { RailheadError } from '../../server/errors.ts';
-import type { HostSummary } from '../../server/lifecycle/describe-host.ts';
+import type { HostSummary } from '../../server/machine/describe-host.ts';
 import { SCHEMA_VERSION } from '../../server/store/migrate.ts';
 import {
   Appliance,

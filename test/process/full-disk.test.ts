@@ -1,7 +1,7 @@
 import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { HostSummary } from '../../server/lifecycle/describe-host.ts';
+import type { HostSummary } from '../../server/machine/describe-host.ts';
 import { edit, launchAppliance, newSite } from '../support/appliance.ts';
 import { until } from '../support/poll.ts';
 import { canMount, privateMounts } from '../support/private-mounts.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type { Event } from '../../server/events/kinds.ts';
-import type { HostSummary } from '../../server/lifecycle/describe-host.ts';
+import type { HostSummary } from '../../server/machine/describe-host.ts';
 import { stagesFor } from '../../server/simulation/stages.ts';
 import type { Summary } from '../../server/simulation/summary.ts';
 import {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { ipxeStart } from '../../server/boot/ipxe-start.ts';
-import { type MenuInput, type MenuKind, renderMenu } from '../../server/boot/menus.ts';
+import { ipxeStart } from '../../server/netboot/ipxe-start.ts';
+import { type MenuInput, type MenuKind, renderMenu } from '../../server/netboot/menus.ts';
 import { readIpxe } from '../../server/simulation/ipxe-script.ts';
 import { configUrlOf, MenuFault, tokenOf } from '../../server/simulation/menu.ts';
 import { readPxelinux } from '../../server/simulation/pxelinux-menu.ts';

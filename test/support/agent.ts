@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { Stage } from '../../server/boot/stages.ts';
 import type { KubeadmAnswer } from '../../server/cluster/joins.ts';
+import type { Stage } from '../../server/machine/stages.ts';
 import { type Answer, type Appliance, ask } from './appliance.ts';
 import { bootMachine } from './booting.ts';
 

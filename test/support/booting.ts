@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { INITRD, KERNEL } from '../../server/boot/images.ts';
+import { INITRD, KERNEL } from '../../server/netboot/images.ts';
 import { Appliance, makeSite, type Site } from './appliance.ts';
 
 /** The image of the example's profile, so that its hosts are offered a boot. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AGENT_ALIVE_MS } from '../../server/boot/decide.ts';
+import { AGENT_ALIVE_MS } from '../../server/machine/host-record.ts';
 import type { Lab } from './lab.ts';
 import { until } from './poll.ts';
 

@@ -2,9 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { hashToken } from '../../server/access/admin-token.ts';
 import { Vault } from '../../server/access/vault.ts';
-import { createAgentParts } from '../../server/agent/parts.ts';
 import { createAssetService } from '../../server/assets/create.ts';
-import { BootService } from '../../server/boot/service.ts';
 import { ClusterService } from '../../server/cluster/service.ts';
 import { Space } from '../../server/content/space.ts';
 import { ContentStore } from '../../server/content/store.ts';
@@ -21,6 +19,8 @@ import { TlsWatch } from '../../server/ignition/tls-watch.ts';
 import { InventoryIndex } from '../../server/inventory/index.ts';
 import type { InventoryKeeper } from '../../server/inventory/keeper.ts';
 import { loadInventoryFolder } from '../../server/inventory/load.ts';
+import { createAgentParts } from '../../server/machine/parts.ts';
+import { BootService } from '../../server/netboot/service.ts';
 import { createPipeline } from '../../server/pipeline/create.ts';
 import { openStore } from '../../server/store/store.ts';
 import { TemplateFolders } from '../../server/templating/template-folders.ts';
@@ -70,7 +70,8 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     store,
     events,
     now: Date.now,
-    boot,
+    attempts: boot.attempts,
+    attemptOf: (token) => boot.attemptOf(token),
     isNews: () => true,
     hostOf: (name) => keeper.index.host(name),
     tokenOf: (purpose, ...facts) => vault.token(purpose, ...facts),

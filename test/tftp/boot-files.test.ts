@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { INITRD, imageOf, KERNEL } from '../../server/boot/images.ts';
 import { InventoryIndex } from '../../server/inventory/index.ts';
 import { swapUuid } from '../../server/inventory/uuid.ts';
+import { INITRD, imageOf, KERNEL } from '../../server/netboot/images.ts';
 import { bootFiles } from '../../server/tftp/boot-files.ts';
 import { inventoryOf, lab } from '../inventory/make.ts';
 import { httpContext } from '../support/http-context.ts';

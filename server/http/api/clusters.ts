@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { MAX_KUBECONFIG_HOURS } from '../../cluster/service.ts';
 import { RailheadError } from '../../errors.ts';
-import { findHost } from '../../lifecycle/describe-host.ts';
+import { findHost } from '../../machine/describe-host.ts';
 import { ADMIN, PUBLIC } from '../access.ts';
 import { addressOf } from '../address.ts';
 import type { HttpContext } from '../context.ts';

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import { MENU_KINDS, type MenuKind } from '../../boot/menus.ts';
-import { observeHost, observeHosts } from '../../boot/observe.ts';
-import { giveOrder, type Order } from '../../boot/orders.ts';
-import { describeHost, findHost, summariseHost } from '../../lifecycle/describe-host.ts';
+import { describeHost, findHost, summariseHost } from '../../machine/describe-host.ts';
+import { observeHost, observeHosts } from '../../machine/observe.ts';
+import { giveOrder, type Order } from '../../machine/requests.ts';
+import { MENU_KINDS, type MenuKind } from '../../netboot/menus.ts';
 import { ADMIN, PUBLIC } from '../access.ts';
 import type { HttpContext } from '../context.ts';
 

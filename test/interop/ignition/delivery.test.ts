@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ensureAuthority } from '../../../server/access/certificate.ts';
-import { idOf } from '../../../server/boot/attempts.ts';
+import { idOf } from '../../../server/machine/attempts.ts';
 import { type Appliance, ask, edit, newSite, startAppliance } from '../../support/appliance.ts';
 import { bootMachine, giveImage } from '../../support/booting.ts';
 import { until } from '../../support/poll.ts';

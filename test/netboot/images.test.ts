@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { INITRD, imageOf, inspectImage, KERNEL } from '../../server/boot/images.ts';
+import { INITRD, imageOf, inspectImage, KERNEL } from '../../server/netboot/images.ts';
 import { hostSpec } from '../support/hosts.ts';
 import { tempFolder } from '../support/temp.ts';
 

@@ -2,7 +2,6 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { NewEvent } from '../events/kinds.ts';
 import type { EventLog } from '../events/log.ts';
 import type { HostSpec } from '../inventory/model.ts';
-import { initialState } from '../lifecycle/host-state.ts';
 import { endFirstBoots, liveAgent } from '../store/agents.ts';
 import {
   type AttemptRow,
@@ -14,9 +13,15 @@ import {
 } from '../store/attempts.ts';
 import { findHostRow, type HostRow, updateHostRow } from '../store/hosts.ts';
 import type { Db, Store } from '../store/store.ts';
-import type { HostRecord } from './decide.ts';
-import type { ImageSizes } from './images.ts';
+import type { HostRecord } from './host-record.ts';
+import { initialState } from './host-state.ts';
 import { factsOf, isFurther, type Stage, stateAt } from './stages.ts';
+
+/** Bytes of the files that a machine boots from. */
+export interface ImageSizes {
+  kernel: number;
+  initrd: number;
+}
 
 /** What a menu promises; kept with the attempt, so that it gets exactly that, whatever is edited meanwhile. */
 export interface Offer {

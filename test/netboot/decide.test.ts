@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type DecideInput,
-  type Decision,
-  decide,
-  type HostRecord,
-  NO_RECORD,
-} from '../../server/boot/decide.ts';
 import type { HostSpec } from '../../server/inventory/model.ts';
+import { type HostRecord, NO_RECORD } from '../../server/machine/host-record.ts';
+import { type DecideInput, type Decision, decide } from '../../server/netboot/decide.ts';
 import { hostSpec } from '../support/hosts.ts';
 
 const NOW = 1_000_000_000;

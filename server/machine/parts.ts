@@ -1,9 +1,9 @@
-import type { AdmitPolicy, Asker } from '../boot/admit.ts';
-import type { BootService } from '../boot/service.ts';
 import type { EventLog } from '../events/log.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import type { Store } from '../store/store.ts';
-import { Credentials } from './credentials.ts';
+import type { AdmitPolicy, Asker } from './admit.ts';
+import type { Attempts } from './attempts.ts';
+import { Credentials, type CredentialsOptions } from './credentials.ts';
 import { FirstBoots } from './first-boots.ts';
 import { Gate } from './gate.ts';
 import { Registrations } from './registrations.ts';
@@ -20,7 +20,8 @@ export interface AgentPartsOptions {
   store: Store;
   events: EventLog;
   now: () => number;
-  boot: BootService;
+  attempts: Attempts;
+  attemptOf: CredentialsOptions['attemptOf'];
   hostOf: (name: string) => HostSpec | undefined;
   /** A token that is made of these facts, and can be made of them again. */
   tokenOf: (purpose: string, ...facts: string[]) => string;
@@ -30,7 +31,7 @@ export interface AgentPartsOptions {
 }
 
 export function createAgentParts(options: AgentPartsOptions): AgentParts {
-  const { store, events, now, boot, hostOf, tokenOf } = options;
+  const { store, events, now, attempts, attemptOf, hostOf, tokenOf } = options;
   const firstBoots = new FirstBoots({ store, now, tokenOf: (...facts) => tokenOf('first-boot', ...facts) });
   const registrations = new Registrations({
     store,
@@ -38,6 +39,6 @@ export function createAgentParts(options: AgentPartsOptions): AgentParts {
     now,
     tokenOf: (...facts) => tokenOf('agent', ...facts),
   });
-  const credentials = new Credentials({ boot, firstBoots, registrations, hostOf });
+  const credentials = new Credentials({ attempts, attemptOf, firstBoots, registrations, hostOf });
   return { credentials, firstBoots, registrations, gate: new Gate(options) };
 }

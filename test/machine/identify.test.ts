@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Claim, identify } from '../../server/boot/identify.ts';
+import { type Claim, identify } from '../../server/machine/identify.ts';
 import { indexOf } from '../support/hosts.ts';
 
 const index = indexOf(`

@@ -1,24 +1,5 @@
 import type { HostSpec } from '../inventory/model.ts';
-
-/** What is known about a host besides the inventory: flags that people set, and what was seen. */
-export interface HostRecord {
-  /** When it last reported a finished installation to disk. */
-  installedAt?: number;
-  /** When a person asked for a new installation. Cleared by the host's own report, never by a menu. */
-  reinstallAt?: number;
-  /** Why it is held back: a person's words, or the breaker's. */
-  hold?: { reason: string; since: number };
-  /** It has been a working node before. */
-  everReady: boolean;
-  /** Boot attempts in a row that got nowhere. */
-  failures: number;
-  /** When the last of them was opened. */
-  lastAttemptAt?: number;
-  /** When its agent was last heard of. */
-  agentSeenAt?: number;
-}
-
-export const NO_RECORD: HostRecord = { everReady: false, failures: 0 };
+import { AGENT_ALIVE_MS, type HostRecord } from '../machine/host-record.ts';
 
 export interface DecideInput {
   host: HostSpec;
@@ -43,8 +24,6 @@ export type Decision =
   /** Stand still until a person has looked. */
   | { action: 'hold'; why: string };
 
-/** An agent that was heard of within this time is alive. */
-export const AGENT_ALIVE_MS = 45_000;
 const WAIT_SECONDS = 30;
 const MAX_BACKOFF_SECONDS = 600;
 

@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { Attempts, idOf } from '../../server/boot/attempts.ts';
-import { observeHost } from '../../server/boot/observe.ts';
-import { giveOrder } from '../../server/boot/orders.ts';
-import { OverdueWatch } from '../../server/boot/overdue.ts';
 import { EventLog } from '../../server/events/log.ts';
+import { Attempts, idOf } from '../../server/machine/attempts.ts';
+import { observeHost } from '../../server/machine/observe.ts';
+import { OverdueWatch } from '../../server/machine/overdue.ts';
+import { giveOrder } from '../../server/machine/requests.ts';
 import { findHostRow, updateHostRow } from '../../server/store/hosts.ts';
 import { hostSpec } from '../support/hosts.ts';
 import { onEveryStore, type StoreKind } from '../support/stores.ts';

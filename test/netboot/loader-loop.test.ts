@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { LoaderLoops } from '../../server/boot/loader-loop.ts';
+import { LoaderLoops } from '../../server/netboot/loader-loop.ts';
 
 const MENU = 'menu';
 

@@ -4,18 +4,24 @@ import type { NewEvent } from '../events/kinds.ts';
 import type { EventLog } from '../events/log.ts';
 import type { InventoryIndex } from '../inventory/index.ts';
 import type { HostSpec } from '../inventory/model.ts';
-import { initialState } from '../lifecycle/host-state.ts';
+import {
+  type Attempt,
+  Attempts,
+  type ImageSizes,
+  type Offer,
+  type StageDetails,
+} from '../machine/attempts.ts';
+import { initialState } from '../machine/host-state.ts';
+import { type Claim, type Identified, type Identity, identify } from '../machine/identify.ts';
+import type { Stage } from '../machine/stages.ts';
 import { updateHostRow } from '../store/hosts.ts';
 import { recordSighting } from '../store/sightings.ts';
 import type { Store } from '../store/store.ts';
 import type { TemplateFolders } from '../templating/template-folders.ts';
-import { type Attempt, Attempts, type Offer, type StageDetails } from './attempts.ts';
 import { type Decision, decide } from './decide.ts';
-import { type Claim, type Identified, type Identity, identify } from './identify.ts';
-import { type ImageSizes, INITRD, imageOf, inspectImage } from './images.ts';
+import { INITRD, imageOf, inspectImage } from './images.ts';
 import { LoaderLoops } from './loader-loop.ts';
 import { type MenuInput, type MenuKind, renderMenu } from './menus.ts';
-import type { Stage } from './stages.ts';
 
 export interface BootOptions {
   store: Store;

@@ -1,8 +1,8 @@
 import type { HostSpec } from '../inventory/model.ts';
-import { type HostState, initialState } from '../lifecycle/host-state.ts';
 import { type AttemptRow, liveAttempts, openAttempts } from '../store/attempts.ts';
 import { findHostRow, type HostRow, listHostRows } from '../store/hosts.ts';
 import type { Db } from '../store/store.ts';
+import { type HostState, initialState } from './host-state.ts';
 import { factsOf, type Stage } from './stages.ts';
 
 /** What is to be seen of a host now. */

@@ -1,6 +1,5 @@
-import type { Attempt } from '../boot/attempts.ts';
-import type { BootService } from '../boot/service.ts';
 import type { HostSpec } from '../inventory/model.ts';
+import type { Attempt, Attempts } from './attempts.ts';
 import type { FirstBoots } from './first-boots.ts';
 import type { Registrations } from './registrations.ts';
 
@@ -14,7 +13,9 @@ export interface Credential {
 }
 
 export interface CredentialsOptions {
-  boot: BootService;
+  attempts: Attempts;
+  /** An attempt that is open, or is still offered. */
+  attemptOf: (token: string) => Promise<{ attempt: Attempt; host: HostSpec } | undefined>;
   firstBoots: FirstBoots;
   registrations: Registrations;
   hostOf: (name: string) => HostSpec | undefined;
@@ -38,15 +39,15 @@ export class Credentials {
   }
 
   async #find(token: string, kind: Credential['kind']): Promise<Credential | undefined> {
-    const { boot, firstBoots, registrations, hostOf } = this.#options;
+    const { attempts, attemptOf, firstBoots, registrations, hostOf } = this.#options;
     if (kind === 'attempt') {
-      const found = await boot.attemptOf(token);
+      const found = await attemptOf(token);
       return found === undefined ? undefined : { kind, token, ...found };
     }
     const known = await (kind === 'agent' ? registrations : firstBoots).find(token);
     if (known === undefined) return undefined;
     const host = hostOf(known.host);
-    const attempt = await boot.attempts.byId(known.attempt);
+    const attempt = await attempts.byId(known.attempt);
     return host === undefined || attempt === undefined ? undefined : { kind, token, host, attempt };
   }
 }

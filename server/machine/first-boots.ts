@@ -1,7 +1,7 @@
-import { idOf } from '../boot/attempts.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { findFirstBoot, insertFirstBoot } from '../store/agents.ts';
 import type { Store } from '../store/store.ts';
+import { idOf } from './attempts.ts';
 
 export interface FirstBootsOptions {
   store: Store;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AdmitInput, admit } from '../../server/boot/admit.ts';
+import { type AdmitInput, admit } from '../../server/machine/admit.ts';
 import { hostSpec } from '../support/hosts.ts';
 
 const MAC = '52:54:00:12:34:01';

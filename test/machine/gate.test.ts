@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { Credential } from '../../server/agent/credentials.ts';
-import { Gate } from '../../server/agent/gate.ts';
 import { EventLog } from '../../server/events/log.ts';
+import type { Credential } from '../../server/machine/credentials.ts';
+import { Gate } from '../../server/machine/gate.ts';
 import { openStore } from '../../server/store/store.ts';
 import { hostOf, lab } from '../inventory/make.ts';
 import { tempFolder } from '../support/temp.ts';

@@ -1,10 +1,6 @@
-import { idOf, shortId } from '../boot/attempts.ts';
-import { AGENT_ALIVE_MS } from '../boot/decide.ts';
-import { holdBecause } from '../boot/orders.ts';
 import { RailheadError } from '../errors.ts';
 import type { EventLog } from '../events/log.ts';
 import type { HostSpec } from '../inventory/model.ts';
-import { initialState } from '../lifecycle/host-state.ts';
 import {
   type AgentRow,
   endFirstBoots,
@@ -16,6 +12,10 @@ import {
 } from '../store/agents.ts';
 import { findHostRow, updateHostRow } from '../store/hosts.ts';
 import type { Store } from '../store/store.ts';
+import { idOf, shortId } from './attempts.ts';
+import { AGENT_ALIVE_MS } from './host-record.ts';
+import { initialState } from './host-state.ts';
+import { holdBecause } from './requests.ts';
 
 export interface RegistrationsOptions {
   store: Store;

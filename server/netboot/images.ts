@@ -2,16 +2,11 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { flatcarBoard } from '../inventory/arch.ts';
 import type { HostSpec } from '../inventory/model.ts';
+import type { ImageSizes } from '../machine/attempts.ts';
 
 /** Flatcar's files for network boot, under the names that it insists on. */
 export const KERNEL = 'flatcar_production_pxe.vmlinuz';
 export const INITRD = 'flatcar_production_pxe_image.cpio.gz';
-
-/** Bytes of the files that a machine boots from. */
-export interface ImageSizes {
-  kernel: number;
-  initrd: number;
-}
 
 /** Where a host's image is below `assets/`; `current` is the version that it stands for now, if that is known. */
 export function imageOf({ os: { os, channel, arch, version } }: HostSpec, current?: string): string {

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type MenuInput, type MenuKind, renderMenu } from '../../server/boot/menus.ts';
+import { type MenuInput, type MenuKind, renderMenu } from '../../server/netboot/menus.ts';
 import { templatesIn } from '../support/http-context.ts';
 import { tempFolder } from '../support/temp.ts';
 

@@ -1,9 +1,9 @@
 import type { EventLog } from '../events/log.ts';
 import type { HostSpec } from '../inventory/model.ts';
-import { initialState } from '../lifecycle/host-state.ts';
 import { endFirstBoots } from '../store/agents.ts';
 import { liveAttempts, updateAttempt } from '../store/attempts.ts';
 import { updateHostRow } from '../store/hosts.ts';
+import { initialState } from './host-state.ts';
 
 /** What a person can order for a host. */
 export type Order =

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { RailheadError } from '../../server/errors.ts';
 import { InventoryIndex } from '../../server/inventory/index.ts';
 import { loadInventory } from '../../server/inventory/load.ts';
-import { describeHost, findHost, summariseHost } from '../../server/lifecycle/describe-host.ts';
+import { describeHost, findHost, summariseHost } from '../../server/machine/describe-host.ts';
 
 const TEXT = `
 clusters: [{name: lab, kubernetes: 1.36.4}]

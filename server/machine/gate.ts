@@ -1,10 +1,10 @@
-import { type AdmitPolicy, type Asker, admit, expiry } from '../boot/admit.ts';
-import { shortId } from '../boot/attempts.ts';
 import { RailheadError } from '../errors.ts';
 import type { NewEvent } from '../events/kinds.ts';
 import type { EventLog } from '../events/log.ts';
 import { findHostRow } from '../store/hosts.ts';
 import type { Store } from '../store/store.ts';
+import { type AdmitPolicy, type Asker, admit, expiry } from './admit.ts';
+import { shortId } from './attempts.ts';
 import type { Credential } from './credentials.ts';
 
 export interface GateOptions {

@@ -1,4 +1,4 @@
-import type { HostState } from '../lifecycle/host-state.ts';
+import type { HostState } from './host-state.ts';
 
 /**
  * The stations of a boot, in order. `served` ones are what this server sees by itself; `reported` ones the host tells.
