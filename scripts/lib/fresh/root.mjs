@@ -10,7 +10,7 @@ const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 const MAKE_SECONDS = 1200;
 
 /** The unprivileged user in every root. */
-export const USER = 'operator';
+export const USER = 'newcomer';
 
 /**
  * @param {string} folder must not exist yet
