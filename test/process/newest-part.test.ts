@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { newestPart } from '../../scripts/lib/part-fetch.mjs';
 import type { Part, PartSpec } from '../../scripts/lib/parts.mjs';
+import { readRunNotes } from '../../scripts/lib/run-notes.mjs';
 import { tempFolder } from '../support/temp.ts';
 
 /** Its archive offers one version of one package; its lists have the version of the last update. */
@@ -56,6 +57,7 @@ describe('the newest version that apt offers', () => {
     }
     vi.stubEnv('PATH', `${join(world, 'bin')}:${process.env.PATH}`);
     vi.stubEnv('RAILHEAD_CACHE', join(world, 'cache'));
+    vi.stubEnv('RAILHEAD_RUN_NOTES', join(world, 'notes'));
     vi.useFakeTimers({ toFake: ['Date'] });
     onTestFinished(() => {
       vi.useRealTimers();
@@ -121,6 +123,8 @@ describe('the newest version that apt offers', () => {
     asked();
     for (let time = 0; time < 2; time++) expect(await get()).toMatchObject({ version: '1.0' });
     expect(asked()).toEqual(['update']);
+    const notes = readRunNotes(join(world, 'notes'));
+    expect(notes).toEqual([{ kind: 'version', text: expect.stringMatching(/^PACKAGE LISTS MAY BE OLD/) }]);
     expect(said).toEqual([
       "PACKAGE LISTS MAY BE OLD (own): apt-get update: Could not resolve 'm.example'. What was fetched before is used.",
     ]);
