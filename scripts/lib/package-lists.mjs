@@ -58,7 +58,7 @@ export async function packageLists(name, sources, { log, since = 0 }) {
   const { refreshed, failed } = stateOf(folder);
   if (failed !== undefined) {
     if (refreshed === 0) throw new Error(failed);
-    warnOnce(`PACKAGE LISTS MAY BE OLD (${name}): apt-get update: ${failed}`, log);
+    warnOnce(`PACKAGE LISTS MAY BE OLD (${name}): ${failed}`, log);
   }
   return { refreshed, options };
 }
@@ -68,7 +68,8 @@ export async function packageLists(name, sources, { log, since = 0 }) {
  * @param {number} since
  */
 function isDue({ tried, refreshed, failed }, since) {
-  return Date.now() - tried > (failed !== undefined || refreshed <= since ? SOON_MS : FRESH_MS);
+  // Also when the clock was wrong, and tells an earlier time now.
+  return Math.abs(Date.now() - tried) > (failed !== undefined || refreshed <= since ? SOON_MS : FRESH_MS);
 }
 
 /**

@@ -126,7 +126,7 @@ describe('the newest version that apt offers', () => {
     const notes = readRunNotes(join(world, 'notes'));
     expect(notes).toEqual([{ kind: 'version', text: expect.stringMatching(/^PACKAGE LISTS MAY BE OLD/) }]);
     expect(said).toEqual([
-      "PACKAGE LISTS MAY BE OLD (own): apt-get update: Could not resolve 'm.example'. What was fetched before is used.",
+      "PACKAGE LISTS MAY BE OLD (own): apt-get update failed: Could not resolve 'm.example'. What was fetched before is used.",
     ]);
   });
 
