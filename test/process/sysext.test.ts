@@ -1,4 +1,4 @@
-import { stat, truncate, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startAppliance } from '../support/appliance.ts';
@@ -14,12 +14,14 @@ it('publishes, lists and removes images; a start later all is as it was, also th
   const file = 'kubernetes-v1.36.4-x86-64.raw';
   const large = fakeImage('large', 20 * 1024 * 1024);
   await writeFile(join(site.dir, file), large);
+  const atFirst = await bytesReadBy(appliance.pid);
   // A real process: the file goes over a real connection.
   expect(await appliance.cli('sysext', 'add', file)).toMatchObject({
     code: 0,
     stdout: `${file} is in the feed: ${appliance.server.advertise}/sysext/kubernetes/${file}\n`,
     stderr: '',
   });
+  expect((await bytesReadBy(appliance.pid)) - atFirst).toBeGreaterThan(large.length);
   expect((await cli('sysext', 'add', file)).stdout).toMatch(/was in the feed already/);
   const [listed] = JSON.parse((await cli('sysext', 'list', '--json')).stdout);
   expect(listed).toMatchObject({
@@ -31,14 +33,16 @@ it('publishes, lists and removes images; a start later all is as it was, also th
   });
   expect((await cli('sysext', 'list')).stdout).toMatch(/^NAME .*\nkubernetes +v1\.36\.4 +x86-64 /);
 
-  // Refused before it has come: neither side waits for the rest of it, which would take longer than this test may.
-  await writeFile(join(site.dir, 'large.img'), fakeImage('larger', 1024 * 1024));
-  await truncate(join(site.dir, 'large.img'), 2 ** 40);
+  // Refused before it has come: neither side waits for the rest of it.
+  const larger = fakeImage('larger', 100 * 1024 * 1024);
+  await writeFile(join(site.dir, 'large.img'), larger);
+  const before = await bytesReadBy(appliance.pid);
   const asVersion = ['--name', 'kubernetes', '--version', 'v1.36.4', '--arch', 'x86-64'];
   expect(await appliance.cli('sysext', 'add', 'large.img', ...asVersion)).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^RH_SYSEXT_EXISTS: /),
   });
+  expect((await bytesReadBy(appliance.pid)) - before).toBeLessThan(larger.length / 2);
 
   await writeFile(join(site.dir, 'mine.img'), fakeImage('mine'));
   expect(await cli('sysext', 'add', 'mine.img')).toMatchObject({
@@ -87,3 +91,8 @@ it('publishes, lists and removes images; a start later all is as it was, also th
   expect((await again.ask('/sysext/kubernetes/SHA256SUMS')).body).toBe(sums);
   await again.stop();
 });
+
+/** From files and from the network together. */
+async function bytesReadBy(pid: number): Promise<number> {
+  return Number(/^rchar: (\d+)$/m.exec(await readFile(`/proc/${pid}/io`, 'utf8'))![1]);
+}
