@@ -305,9 +305,9 @@ const PARTS = {
     packages: ['openssh-client'],
     main: /^openssh-client$/,
     find: (root) => candidates(root, 'ssh-keygen'),
-    // It has no option that prints its version.
-    probe: (path) => ['/bin/sh', '-c', '"$0" -l -f /dev/null 2>&1 | grep -c "not a public key file"', path],
-    version: /^(1)$/m,
+    // Only `ssh`, which is beside it, can tell the version.
+    probe: (path) => ['/bin/sh', '-c', '"${0%-keygen}" -V 2>&1', path],
+    version: /^OpenSSH_([^\s,]+)/m,
   },
   /** path: the program */
   xz: {
