@@ -103,8 +103,10 @@ async function vitest() {
 function tellNotes(notes, result) {
   const texts = (/** @type {string} */ kind) =>
     notes.filter((note) => note.kind === kind).map(({ text }) => text);
+  const isOld = (/** @type {string} */ text) => /\bMAY BE OLD\b/.test(text);
   const versions = texts('version');
-  if (versions.length > 0) console.log(`\nUsed: ${versions.join(', ')}`);
+  if (versions.length > 0) console.log(`\nUsed: ${versions.filter((text) => !isOld(text)).join(', ')}`);
+  for (const text of versions.filter(isOld)) console.log(text);
   const counts = result.testResults
     .map(({ name, assertionResults }) => ({
       name: relative(root, name),
@@ -112,11 +114,10 @@ function tellNotes(notes, result) {
     }))
     .filter(({ count }) => count > 0);
   const skips = texts('skip');
-  if (skips.length + counts.length === 0) return;
-  console.log('\nNot tested in this run:');
-  for (const text of skips) console.log(`  - ${text}`);
-  if (unit)
-    console.log('  - the store on PostgreSQL, and whatever needs other programs: `npm test` does that');
+  if (unit) skips.push('the store on PostgreSQL, and what needs other programs: `npm test` does that');
+  if (skips.length > 0) {
+    console.log(`\nNot tested in this run:${skips.map((text) => `\n  - ${text}`).join('')}`);
+  }
   if (counts.length > 0) {
     console.log(`Skipped tests: ${counts.map(({ name, count }) => `${name} (${count})`).join(', ')}`);
   }
