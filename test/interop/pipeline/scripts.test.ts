@@ -132,6 +132,8 @@ describe.skipIf(cluster === undefined)('the steps, run by hand with helm and kub
     const variables = [`KUBECONFIG=${superAdminFile}`, `KUBECTL=${cluster!.tools.kubectl}`, 'CLUSTER=lab'];
     const made = await runProgram('make', ['-C', ROOT, '--no-print-directory', 'untaint', ...variables], {
       PATH: '/usr/bin:/bin',
+      // Without a home, kubectl keeps its cache where it runs: in the checkout.
+      HOME: await tempFolder(),
       KUBECTL: cluster!.tools.kubectl,
     });
     expect(made).toMatchObject({
