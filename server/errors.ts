@@ -41,7 +41,7 @@ const ERRORS = {
   RH_STORE_NOT_EMPTY: { status: 409, exit: EXIT.environment },
   RH_TEMPLATE_FAILED: { status: 500, exit: EXIT.notRight },
   RH_TOKEN_REFUSED: { status: 403, exit: EXIT.server },
-  RH_REGISTERED_ALREADY: { status: 403, exit: EXIT.server },
+  RH_CANDIDATE: { status: 503, exit: EXIT.server },
   RH_HOST_HELD: { status: 503, exit: EXIT.server },
   RH_CONFIG_UNAVAILABLE: { status: 503, exit: EXIT.notRight },
   RH_SECRET_MISSING: { status: 503, exit: EXIT.environment },

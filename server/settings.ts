@@ -114,6 +114,18 @@ export const SettingsSchema = Type.Object(
       description:
         'Refuse a boot that goes on from another address than its kernel went to; false: only note it',
     }),
+    newHosts: Type.Enum(['accept', 'ask'], {
+      default: 'accept',
+      argument: 'accept|ask',
+      description:
+        'A machine that registers first as a host without an identity: accept it, or ask an operator (railhead trust)',
+    }),
+    hostsWithoutMacs: Type.Enum(['wait', 'accept'], {
+      default: 'wait',
+      argument: 'wait|accept',
+      description:
+        'Hosts without macs on the same link, whose NIC can not be checked: let them wait for secrets, or accept them',
+    }),
     imageCacheMegabytes: count(512, 'Memory for images that many machines fetch at once, in MB'),
     assetsMinFreeMegabytes: count(1024, 'What must stay free on the disk of the images, in MB'),
     assetsParallel: count(3, 'Images that are fetched at once'),

@@ -11,8 +11,9 @@ import { ConfigDelivery } from '../ignition/delivery.ts';
 import { sysextsOfHost } from '../ignition/host-sysexts.ts';
 import { ConfigRenderer } from '../ignition/renderer.ts';
 import { secretReader } from '../ignition/secret-reader.ts';
+import { Liveness } from '../machine/liveness.ts';
 import { OverdueWatch } from '../machine/overdue.ts';
-import { createAgentParts } from '../machine/parts.ts';
+import { MachineService } from '../machine/service.ts';
 import { seeAsker } from '../net/asker.ts';
 import { localAddresses } from '../net/interfaces.ts';
 import { neighbourMac } from '../net/neighbours.ts';
@@ -49,8 +50,16 @@ export async function startServices(options: ServicesOptions) {
   const readSecret = secretReader(settings.inventory, options.env);
   const basics = { store, events, now, isNews };
 
+  const liveness = new Liveness({
+    clock: () => performance.now(),
+    hosts: () => inventory.index.inventory.hosts.length,
+  });
   const boot = new BootService({
     ...basics,
+    liveness,
+    clock: () => performance.now(),
+    isNewSighting: newsFilter(),
+    onJoined: (db, host) => clusters.finishJoin(db, host),
     inventory: () => inventory.index,
     assetsDir: settings.assets,
     templates,
@@ -61,18 +70,21 @@ export async function startServices(options: ServicesOptions) {
     recordedSize: (name) => contents.recordedSize(name),
     currentVersion: ({ os }) => pinOf(store.db, os),
   });
-  const agents = createAgentParts({
+  const machines = new MachineService({
     ...basics,
     // Its own: anybody can make the others busy, and must not hide a wrong token behind that.
     isNews: newsFilter(),
     attempts: boot.attempts,
     attemptOf: (token) => boot.attemptOf(token),
     hostOf: (name) => inventory.index.host(name),
+    newHosts: settings.newHosts,
+    liveness,
     tokenOf: (purpose, ...facts) => vault.token(purpose, ...facts),
     policy: {
       expiryMs: settings.tokenExpiryMinutes * 60_000,
       checkMac: settings.checkMac,
       refuseOtherAddress: settings.refuseOtherAddress,
+      hostsWithoutMacs: settings.hostsWithoutMacs,
     },
     askerOf: (address) => seeAsker(address, localAddresses(), neighbourMac),
   });
@@ -158,7 +170,7 @@ export async function startServices(options: ServicesOptions) {
 
   return {
     boot,
-    agents,
+    machines,
     renderer,
     delivery,
     clusters,

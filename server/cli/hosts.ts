@@ -17,6 +17,7 @@ import { shownAs } from './inventory-folder.ts';
 import { type CliIo, print, printJson } from './io.ts';
 import { settingsFor, withSettings } from './settings.ts';
 import { formatTable } from './table.ts';
+import { formatAlarm } from './trust.ts';
 
 export function registerHosts(program: Command, io: CliIo): void {
   withHostSource(program.command('hosts'))
@@ -37,6 +38,8 @@ export function registerHosts(program: Command, io: CliIo): void {
         ip ?? '-',
         macs.join(','),
       ]);
+      const alarms = hosts.flatMap(formatAlarm);
+      if (alarms.length > 0) print(io.stdout, ...alarms, '');
       print(io.stdout, formatTable(['name', 'state', 'cluster', 'pool', 'role', 'ip', 'macs'], rows));
     });
 }
@@ -52,7 +55,7 @@ export function registerHost(program: Command, io: CliIo): void {
           ? await (await connect(io, flags)).get(`/api/v1/hosts/${encodeURIComponent(wanted)}`)
           : describeHost(findHost(await fromFolder(io, flags), wanted));
       if (flags.json) return printJson(io.stdout, details);
-      print(io.stdout, ...formatHost(details));
+      print(io.stdout, ...formatAlarm(details), ...formatHost(details));
       for (const event of details.events ?? []) print(io.stdout, formatEvent(event));
     });
 }

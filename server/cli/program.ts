@@ -22,6 +22,7 @@ import { registerSchema } from './schema.ts';
 import { registerSimulate } from './simulate.ts';
 import { registerSysext } from './sysext.ts';
 import { registerTransfers } from './transfers.ts';
+import { registerTrust } from './trust.ts';
 import { registerUp } from './up.ts';
 import { registerVersion } from './version.ts';
 
@@ -46,6 +47,7 @@ const REGISTER = [
   registerTransfers,
   registerSysext,
   registerOrders,
+  registerTrust,
   registerMachines,
   registerAssets,
   registerPipeline,

@@ -5,6 +5,7 @@ import { type SecretReader, withSecrets } from '../ignition/secrets.ts';
 import type { InventoryIndex } from '../inventory/index.ts';
 import type { ClusterSpec, HostSpec } from '../inventory/model.ts';
 import { initialState } from '../machine/host-state.ts';
+import { currentWindow, endWindow } from '../machine/windows.ts';
 import {
   claimInit,
   countInitAnswer,
@@ -17,7 +18,6 @@ import {
   markTokensUsed,
   openJoins,
   type TokenRow,
-  unfinishedMembers,
   updateJoin,
 } from '../store/clusters.ts';
 import { findHostRow, updateHostRow } from '../store/hosts.ts';
@@ -49,6 +49,12 @@ export interface JoinsOptions {
   isNews: (source: string, what: string) => boolean;
 }
 
+/** The machine that asks, and from where. */
+export interface JoinAsker {
+  machine: number;
+  address: string;
+}
+
 /** What a host is told; `before` says what to do with what an earlier try has left. */
 export type KubeadmAnswer =
   | { action: 'none' }
@@ -65,13 +71,13 @@ export class Joins {
   }
 
   /** Throws `RH_CLUSTER_WAITS` with what the host has to wait for. */
-  async answer(host: HostSpec, address: string): Promise<KubeadmAnswer> {
+  async answer(host: HostSpec, asker: JoinAsker): Promise<KubeadmAnswer> {
     const { hosts, clusters } = this.#options.inventory().inventory;
     const cluster = clusters.find(({ name }) => name === host.cluster);
     if (cluster === undefined || !host.member) return { action: 'none' };
     // First of all: with secrets that are good for nothing, nobody may begin.
     const secrets = await this.#options.secrets.ensure(cluster.name);
-    const committed = await this.#commit(cluster, host, hosts, address);
+    const committed = await this.#commit(cluster, host, hosts, asker);
     const { decision, claim, initTokens, joinToken } = committed;
     if (decision.action === 'none') return { action: 'none' };
     const endpoint = endpointOf(cluster, hosts, claim);
@@ -102,17 +108,11 @@ export class Joins {
     await endInit(db, host, now);
     await endJoins(db, host, 'done', now);
     await markTokensUsed(db, host, now);
+    await endWindow(db, host, 'joined', now);
   }
 
-  /** What a crash has left between a host's report and this. */
-  async catchUp(): Promise<void> {
-    await this.#options.events.transact(async (db) => {
-      for (const host of await unfinishedMembers(db)) await this.finish(db, host);
-      return [];
-    });
-  }
-
-  async #commit(cluster: ClusterSpec, host: HostSpec, hosts: readonly HostSpec[], address: string) {
+  async #commit(cluster: ClusterSpec, host: HostSpec, hosts: readonly HostSpec[], asker: JoinAsker) {
+    const { address } = asker;
     const { events, tokens } = this.#options;
     const result: Committed = { decision: { action: 'none', why: '' }, initTokens: [] };
     let waitFor: string | undefined;
@@ -125,6 +125,12 @@ export class Joins {
       }
       result.decision = decision;
       if (decision.action === 'none') return [];
+      // Secrets reach only the identity that is being provisioned, and only until it has joined.
+      const window = await currentWindow(db, host.name, this.#options.now());
+      if (window?.machine !== asker.machine) {
+        waitFor = `its provisioning window, which is closed: \`railhead reinstall ${host.name}\` opens one`;
+        return [];
+      }
       const news: NewEvent[] = [];
       if (decision.action === 'init') {
         const claim = await this.#claim(db, cluster, host, address);
@@ -158,7 +164,7 @@ export class Joins {
     const claim = await findInitClaim(db, cluster.name);
     const joins = await openJoins(db, cluster.name);
     const other = joins.find(
-      (join) => join.role === 'control-plane' && join.host !== host.name && join.expires_at > now,
+      (join) => join.role === 'control-plane' && join.host !== host.name && isUnderWay(join, now),
     );
     const own = joins.find((join) => join.host === host.name);
     const row = await findCluster(db, cluster.name);
@@ -189,7 +195,7 @@ export class Joins {
     const now = this.#options.now();
     const joins = await openJoins(db, cluster.name);
     for (const { id, host: owner, expires_at: until } of joins) {
-      if (owner !== host.name && until <= now)
+      if (owner !== host.name && !isUnderWay({ expires_at: until }, now))
         await updateJoin(db, id, { ended_at: now, outcome: 'too late' });
     }
     const own = joins.find((join) => join.host === host.name);
@@ -237,6 +243,11 @@ export class Joins {
       details: { waitingFor: reason },
     });
   }
+}
+
+/** Its turn lasts. One that ends later than any turn can was begun while the clock was ahead. */
+function isUnderWay({ expires_at: until }: { expires_at: number }, now: number): boolean {
+  return until > now && until - now <= TURN_MS;
 }
 
 interface Committed {

@@ -74,7 +74,10 @@ export interface HostFacts {
 
 /** What a node tells about its host. Pure. */
 export function judgeHost(node: ApiNode, { row, joiningSince, isControlPlane }: HostFacts) {
-  const isNew = joiningSince !== undefined && Math.max(node.createdAt, node.ready.heartbeatAt) > joiningSince;
+  // Times of the API are whole seconds.
+  const since =
+    joiningSince === undefined ? Number.POSITIVE_INFINITY : Math.floor(joiningSince / 1000) * 1000;
+  const isNew = Math.max(node.createdAt, node.ready.heartbeatAt) >= since;
   // A node appears before kubeadm is through with a control-plane host; its label is the last thing it does.
   // What is older than this join is what an earlier life of the host has left.
   const hasJoined =

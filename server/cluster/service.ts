@@ -14,12 +14,12 @@ import {
   retireTokens,
   tokensOf,
 } from '../store/clusters.ts';
-import type { Store } from '../store/store.ts';
+import type { Db, Store } from '../store/store.ts';
 import type { TemplateFolders } from '../templating/template-folders.ts';
 import { ClusterAccess } from './access.ts';
 import { type ClusterDescription, describeCluster } from './describe.ts';
 import { type Endpoint, endpointOf, formatEndpoint } from './endpoint.ts';
-import { Joins, type KubeadmAnswer } from './joins.ts';
+import { type JoinAsker, Joins, type KubeadmAnswer } from './joins.ts';
 import { ADMINS, makeKubeconfig } from './kubeconfig.ts';
 import type { ApiNode, ClusterApi } from './kubernetes-api.ts';
 import { previewKubeadm } from './preview.ts';
@@ -54,7 +54,6 @@ export class ClusterService {
   readonly #joins: Joins;
   readonly #access: ClusterAccess;
   readonly #watch: ClusterWatch;
-  #unsubscribe: (() => void) | undefined;
 
   constructor(options: ClusterServiceOptions) {
     const { store, events, now, vault, inventory, templates, readSecret, isNews, onFault } = options;
@@ -95,24 +94,10 @@ export class ClusterService {
   }
 
   start(): void {
-    const { events, onFault } = this.#options;
-    this.#unsubscribe = events.subscribe((event) => {
-      if (event.kind !== 'boot.stage' || event.data.stage !== 'kubeadm-done') return;
-      const { host } = event;
-      if (host === undefined) return;
-      events
-        .transact(async (db) => {
-          await this.#joins.finish(db, host);
-          return [];
-        })
-        .catch(onFault);
-    });
-    void this.#joins.catchUp().catch(onFault);
     this.#watch.start();
   }
 
   async stop(): Promise<void> {
-    this.#unsubscribe?.();
     await this.#watch.stop();
   }
 
@@ -126,8 +111,13 @@ export class ClusterService {
   }
 
   /** What a host does about kubeadm; throws with what it waits for. */
-  answer(host: HostSpec, address: string): Promise<KubeadmAnswer> {
-    return this.#joins.answer(host, address);
+  answer(host: HostSpec, asker: JoinAsker): Promise<KubeadmAnswer> {
+    return this.#joins.answer(host, asker);
+  }
+
+  /** A host has joined, as it reports: part of the report's transaction. */
+  finishJoin(db: Db, host: string): Promise<void> {
+    return this.#joins.finish(db, host);
   }
 
   /** What it would be given, with markers in place of secrets. Changes nothing. */

@@ -84,7 +84,11 @@ function sentenceOf(event: Event): string {
     case 'agent.registered':
       return `Registered from ${event.data.address}`;
     case 'agent.alarm':
-      return `ALARM: ${event.data.reason}. It gets no secrets until \`railhead release\``;
+      return `ALARM: another machine at ${event.data.address} wants to be this host: ${event.data.reason}. Decide with \`railhead trust ${event.host}\``;
+    case 'host.trusted':
+      return `Trusted ${event.data.candidate}: it is this host from now on (generation ${event.data.generation})`;
+    case 'host.candidates-dismissed':
+      return `Kept: the machine stays the same, ${event.data.candidates} others were dismissed`;
     case 'host.ordered': {
       const { order, reason } = event.data;
       return `Ordered: ${order}${reason === undefined ? '' : ` (${reason})`}`;

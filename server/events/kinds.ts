@@ -99,10 +99,17 @@ export const EVENT_KINDS = {
   'ignition.failed': Type.Object({ problems: Type.Array(Type.String()) }),
   /** A person has looked at a configuration with its secrets. */
   'ignition.revealed': Type.Object({ address: Type.String() }),
-  /** A machine has exchanged the token of its boot for one of its own. */
-  'agent.registered': Type.Object({ address: Type.String() }),
-  /** A second machine tried that with the same token. */
-  'agent.alarm': Type.Object({ address: Type.String(), reason: Type.String() }),
+  /** A machine has proved which host it is. */
+  'agent.registered': Type.Object({ address: Type.String(), generation: Type.Optional(Type.Integer()) }),
+  /** A machine wants to be a host and is not: an operator should decide. */
+  'agent.alarm': Type.Object({
+    address: Type.String(),
+    reason: Type.String(),
+    candidate: Type.Optional(Type.String()),
+  }),
+  /** An operator has decided about candidates: one of them is the host, or none is. */
+  'host.trusted': Type.Object({ candidate: Type.String(), generation: Type.Integer() }),
+  'host.candidates-dismissed': Type.Object({ candidates: Type.Integer() }),
   /** A person's order: reinstall, hold, release. */
   'host.ordered': Type.Object({
     order: Type.Enum(['reinstall', 'hold', 'release']),

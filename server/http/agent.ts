@@ -1,35 +1,43 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { RailheadError } from '../errors.ts';
 import { pointerConfig } from '../ignition/pointer.ts';
 import { bearerOf, type Credential } from '../machine/credentials.ts';
-import { factsOf, REPORTED_STAGES, type Stage } from '../machine/stages.ts';
+import { REPORTED_STAGES, type Stage } from '../machine/stages.ts';
 import { MACHINE } from './access.ts';
 import { addressOf } from './address.ts';
 import type { HttpContext } from './context.ts';
 import { IGNITION_TYPE } from './ignition.ts';
 
+const text = (maxLength: number) => Type.Optional(Type.String({ maxLength }));
+
 const StageReport = Type.Object({
   stage: Type.Enum([...REPORTED_STAGES]),
-  bootId: Type.Optional(Type.String({ maxLength: 64 })),
+  bootId: text(64),
   seq: Type.Optional(Type.Integer({ minimum: 0 })),
-  at: Type.Optional(Type.String({ maxLength: 40 })),
-  message: Type.Optional(Type.String({ maxLength: 500 })),
+  at: text(40),
+  message: text(500),
 });
 
 const Registration = Type.Object({
-  /** Made on the machine, once for each boot: the same request again gets the same answer. */
-  nonce: Type.String({ minLength: 16, maxLength: 128 }),
-  uuid: Type.Optional(Type.String({ maxLength: 64 })),
-  macs: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })),
-  bootId: Type.Optional(Type.String({ maxLength: 64 })),
-  agentVersion: Type.Optional(Type.String({ maxLength: 64 })),
+  /** Made on the machine, once, and kept there: what it is known by. */
+  secret: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  bootId: Type.String({ minLength: 1, maxLength: 64 }),
+  agentVersion: text(64),
+  hardware: Type.Optional(Type.Object({ uuid: text(64), serial: text(128) })),
+  /** What the data partition says of itself. */
+  partition: Type.Optional(
+    Type.Object({ host: Type.String({ maxLength: 253 }), generation: Type.Integer({ minimum: 0 }) }),
+  ),
   facts: Type.Optional(Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 500 }))),
 });
 
-/** An agent is asked to speak this often. */
-const POLL_SECONDS = 20;
+const Heartbeat = Type.Object({
+  bootId: text(64),
+  versions: Type.Optional(Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 64 }))),
+  rebooting: Type.Optional(Type.Boolean()),
+});
 
 /** What hosts tell about their boot. The token of a boot is good for its stages over plain HTTP, too. */
 export const agentRoutes =
@@ -38,11 +46,9 @@ export const agentRoutes =
     app.post('/agent/v1/stage', { config: MACHINE, schema: { body: StageReport } }, async (request) => {
       const kinds: Credential['kind'][] = secure ? ['agent', 'attempt', 'first-boot'] : ['attempt'];
       const credential = await credentialOf(context, request, kinds);
-      const { attempt, host } = credential;
       const { message } = request.body;
-      const stage = request.body.stage as Stage;
-      await assertProven(context, credential, stage, { secure, address: addressOf(request) });
-      await context.boot.reach(attempt.id, host, stage, { message });
+      const details = { message, secure, address: addressOf(request) };
+      await context.machines.report(credential, request.body.stage as Stage, details);
       return { ok: true };
     });
   };
@@ -51,22 +57,26 @@ export const agentRoutes =
 export const secureAgentRoutes =
   (context: HttpContext): FastifyPluginAsyncTypebox =>
   async (app) => {
-    app.post('/agent/v1/register', { config: MACHINE, schema: { body: Registration } }, async (request) => {
-      const credential = await credentialOf(context, request, ['attempt', 'first-boot']);
-      const address = addressOf(request);
-      await context.agents.gate.pass(credential, address, 'registration');
-      const { host, attempt, token } = credential;
-      const own = await context.agents.registrations.register({
-        host,
-        attempt: attempt.id,
-        credential: token,
-        nonce: request.body.nonce,
-        address,
-        data: request.body.facts?.data,
-        wipe: attempt.offer.wipe,
-      });
-      return { host: host.name, token: own, pollSeconds: POLL_SECONDS };
-    });
+    const { machines } = context;
+
+    app.post(
+      '/agent/v1/register',
+      { config: MACHINE, schema: { body: Registration } },
+      async (request, reply) => {
+        const token = bearerOf(request.headers.authorization);
+        const registered = await machines.register(token, request.body, addressOf(request));
+        return answer(request, reply, { ...registered, interval: machines.intervalSeconds });
+      },
+    );
+
+    app.post(
+      '/agent/v1/heartbeat',
+      { config: MACHINE, schema: { body: Heartbeat } },
+      async (request, reply) => {
+        await machines.heartbeat(await credentialOf(context, request, ['agent']), request.body);
+        return answer(request, reply, { interval: machines.intervalSeconds });
+      },
+    );
 
     // The installer writes this to the disk: where the installed system gets its configuration at its first boot.
     app.post('/agent/v1/first-boot', { config: MACHINE }, async (request, reply) => {
@@ -78,37 +88,29 @@ export const secureAgentRoutes =
           `${host.name} runs from RAM: it has no first boot from disk.`,
         );
       }
-      await context.agents.gate.pass(credential, addressOf(request), 'token for the first boot');
-      const token = await context.agents.firstBoots.issue(host, attempt.id);
+      await machines.gate.pass(credential, addressOf(request), 'token for the first boot');
+      const token = await machines.firstBoots.issue(host, attempt.id);
       const url = `${context.httpsUrl()}/boot/${token}/config.ign`;
       return reply.type(IGNITION_TYPE).send(pointerConfig({ url, token, authority: context.authorityPem }));
     });
   };
 
-/** What ends a token, or what a boot was made for, is not believed of everybody who has heard the token. */
-async function assertProven(
-  { agents: { gate } }: HttpContext,
-  credential: Credential,
-  stage: Stage,
-  { secure, address }: { secure: boolean; address: string },
-): Promise<void> {
-  const { proof } = factsOf(stage);
-  const what = `report of ${stage}`;
-  gate.assertFresh(credential, address, what);
-  if (proof === undefined || credential.kind === 'agent') return;
-  if (proof === 'tls' && secure) return gate.pass(credential, address, what);
-  const how = proof === 'tls' ? 'over HTTPS' : 'with the token that the host got when it registered';
-  throw new RailheadError('RH_TOKEN_REFUSED', `The stage ${stage} has to be reported ${how}.`);
+/** As JSON, or as `key=value` lines for a shell. */
+function answer(request: FastifyRequest, reply: FastifyReply, values: Record<string, string | number>) {
+  reply.header('cache-control', 'no-store');
+  if (request.headers.accept !== 'text/plain') return reply.send(values);
+  const lines = Object.entries(values).map(([name, value]) => `${name}=${value}\n`);
+  return reply.type('text/plain; charset=utf-8').send(lines.join(''));
 }
 
-/** Whose token the request shows; throws when it is none of these kinds. */
-export async function credentialOf(
-  context: HttpContext,
+/** Whose token the request shows; throws when it is not one of these kinds. */
+export async function credentialOf<Kind extends Credential['kind']>(
+  { machines }: HttpContext,
   request: FastifyRequest,
-  kinds: readonly Credential['kind'][],
-): Promise<Credential> {
+  kinds: readonly Kind[],
+): Promise<Extract<Credential, { kind: Kind }>> {
   const token = bearerOf(request.headers.authorization);
-  const found = token === undefined ? undefined : await context.agents.credentials.find(token, kinds);
+  const found = token === undefined ? undefined : await machines.credentials.find(token, kinds);
   if (found !== undefined) return found;
   throw new RailheadError('RH_UNAUTHENTICATED', 'This needs the token of a boot that is under way.');
 }

@@ -94,8 +94,10 @@ export const bootRoutes =
 
     app.get('/boot/:token/kernel', { config: PUBLIC, schema: { params: Token } }, async (request, reply) => {
       const found = await attemptOf(request.params.token);
-      if (request.method === 'GET')
-        await boot.attempts.open(found.attempt.id, found.host, addressOf(request));
+      if (request.method === 'GET') {
+        const from = context.machines.asker(found.host, addressOf(request));
+        await boot.attempts.open(found.attempt.id, found.host, from);
+      }
       const { kernel: size } = found.attempt.offer.sizes;
       return sendImage(request, reply, found, { name: KERNEL, size, stage: 'kernel-sent' });
     });

@@ -8,7 +8,7 @@ import type { ConfigDelivery } from '../ignition/delivery.ts';
 import type { ConfigRenderer } from '../ignition/renderer.ts';
 import type { TlsWatch } from '../ignition/tls-watch.ts';
 import type { InventoryKeeper } from '../inventory/keeper.ts';
-import type { AgentParts } from '../machine/parts.ts';
+import type { MachineService } from '../machine/service.ts';
 import type { Advertised } from '../net/advertise.ts';
 import type { BootService } from '../netboot/service.ts';
 import type { PipelineService } from '../pipeline/service.ts';
@@ -40,7 +40,7 @@ export interface HttpContext {
   /** Hashes of the tokens that may change things. */
   adminTokenHashes: () => Promise<string[]>;
   boot: BootService;
-  agents: AgentParts;
+  machines: MachineService;
   clusters: ClusterService;
   delivery: ConfigDelivery;
   renderer: Pick<ConfigRenderer, 'kept' | 'preview' | 'reveal'>;

@@ -37,17 +37,22 @@ export const pointerRoute =
         const { token } = request.params;
         const found = await context.boot.attemptOf(token);
         if (found === undefined) {
-          context.agents.gate.refuseUnknown(addressOf(request), 'pointer');
+          context.machines.gate.refuseUnknown(addressOf(request), 'pointer');
           throw new RailheadError(
             'RH_TOKEN_UNKNOWN',
             'This boot is over, or never was: the machine must boot anew.',
           );
         }
         const { attempt, host } = found;
-        context.agents.gate.assertFresh({ kind: 'attempt', token, ...found }, addressOf(request), 'pointer');
+        context.machines.gate.assertFresh(
+          { kind: 'attempt', token, ...found },
+          addressOf(request),
+          'pointer',
+        );
         // Ignition gives this URL two minutes in all: what takes longer is waited for at the other one.
         const hash = await context.delivery.freeze(requestOf(attempt, host, token));
-        await context.boot.reach(attempt.id, host, 'pointer-sent');
+        // Asking what is there changes nothing.
+        if (request.method === 'GET') await context.boot.reach(attempt.id, host, 'pointer-sent');
         const about = { host: host.name, attempt: shortId(attempt.id) };
         context.tlsWatch.expect(addressOf(request), about);
         const url = `${context.httpsUrl()}/boot/${token}/config.ign`;
@@ -71,16 +76,17 @@ export const configRoute =
         const address = addressOf(request);
         const credential =
           bearerOf(request.headers.authorization) === token
-            ? await context.agents.credentials.find(token, ['attempt', 'first-boot'])
+            ? await context.machines.credentials.find(token, ['attempt', 'first-boot'])
             : undefined;
-        if (credential === undefined) throw context.agents.gate.refuseUnknown(address, 'configuration');
-        await context.agents.gate.pass(credential, address, 'configuration');
+        if (credential === undefined) throw context.machines.gate.refuseUnknown(address, 'configuration');
+        await context.machines.gate.pass(credential, address, 'configuration');
         const { attempt, host, kind } = credential;
         const body =
           kind === 'attempt'
             ? await context.delivery.frozen(requestOf(attempt, host, token))
             : await context.delivery.current({ host, token, purpose: 'system', wipe: false });
-        await context.boot.reach(attempt.id, host, 'config-sent', { bytes: body.length, of: body.length });
+        if (request.method === 'GET')
+          await context.boot.reach(attempt.id, host, 'config-sent', { bytes: body.length, of: body.length });
         return reply.type(IGNITION_TYPE).header('cache-control', 'no-store').send(body);
       },
     );

@@ -15,8 +15,9 @@ export const kubeadmRoute =
     app.post('/agent/v1/kubeadm', { config: MACHINE }, async (request, reply) => {
       const credential = await credentialOf(context, request, ['agent']);
       const address = addressOf(request);
-      await context.agents.gate.pass(credential, address, 'kubeadm configuration');
-      const answer = await context.clusters.answer(credential.host, address);
+      await context.machines.gate.pass(credential, address, 'kubeadm configuration', { whileHeld: true });
+      const { host, machine } = credential;
+      const answer = await context.clusters.answer(host, { machine: machine.id, address });
       reply.header('cache-control', 'no-store');
       const wantsTar = request.headers.accept?.includes(TAR) === true;
       return wantsTar ? reply.type(TAR).send(tarOf(tarFiles(answer))) : reply.send(answer);

@@ -13,12 +13,11 @@ export interface AdmitInput {
   host: HostSpec;
   hold?: string | undefined;
   asker: Asker;
-  /** When the token was last good for something new; `undefined` for one without a time limit. */
-  lastProgress?: number | undefined;
+  /** How long its boot has made no progress; `undefined` for a token without a time limit. */
+  idleMs?: number | undefined;
   /** Where this boot's kernel went to. */
   openedFrom?: string | undefined;
   policy: AdmitPolicy;
-  now: number;
 }
 
 export interface AdmitPolicy {
@@ -26,6 +25,8 @@ export interface AdmitPolicy {
   expiryMs: number;
   /** Whether the asker's card must be one of the host's, where that can be seen. */
   checkMac: boolean;
+  /** What is done about hosts whose NIC can't be checked, because the inventory doesn't know it. */
+  hostsWithoutMacs: 'wait' | 'accept';
   /** Whether another address than the kernel's is refused, or only noted. */
   refuseOtherAddress: boolean;
 }
@@ -38,12 +39,11 @@ export type Admission =
 
 /** Why a token is good for nothing any more: an old one must not come back to life by being used. */
 export function expiry(
-  lastProgress: number | undefined,
+  idleMs: number | undefined,
   { expiryMs }: Pick<AdmitPolicy, 'expiryMs'>,
-  now: number,
 ): string | undefined {
-  if (lastProgress === undefined || now - lastProgress <= expiryMs) return undefined;
-  const minutes = Math.round((now - lastProgress) / 60_000);
+  if (idleMs === undefined || idleMs <= expiryMs) return undefined;
+  const minutes = Math.round(idleMs / 60_000);
   return `the token has expired: nothing was heard for ${minutes} minutes`;
 }
 
@@ -52,10 +52,16 @@ export function expiry(
  * token alone is not enough where more can be seen. Pure.
  */
 export function admit(input: AdmitInput): Admission {
-  const { host, hold, asker, lastProgress, openedFrom, policy, now } = input;
+  const { host, hold, asker, idleMs, openedFrom, policy } = input;
   if (hold !== undefined) return { verdict: 'wait', why: `${host.name} is held: ${hold}` };
-  const expired = expiry(lastProgress, policy, now);
+  const expired = expiry(idleMs, policy);
   if (expired !== undefined) return { verdict: 'refused', why: expired };
+  if (policy.checkMac && asker.isAttached && host.macs.length === 0 && policy.hostsWithoutMacs === 'wait') {
+    return {
+      verdict: 'wait',
+      why: `${host.name} has no \`macs\`, so its NIC can't be checked: add them, or set hostsWithoutMacs to accept`,
+    };
+  }
   if (policy.checkMac && asker.isAttached && host.macs.length > 0) {
     // It has just spoken to us, so the kernel knows its card: if not, it has only forgotten it for a moment.
     if (asker.mac === undefined) return { verdict: 'wait', why: `the card of ${asker.address} is not known` };

@@ -2,7 +2,6 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { NewEvent } from '../events/kinds.ts';
 import type { EventLog } from '../events/log.ts';
 import type { HostSpec } from '../inventory/model.ts';
-import { endFirstBoots, liveAgent } from '../store/agents.ts';
 import {
   type AttemptRow,
   findAttempt,
@@ -11,11 +10,15 @@ import {
   pruneAttempts,
   updateAttempt,
 } from '../store/attempts.ts';
+import { endFirstBoots } from '../store/first-boots.ts';
 import { findHostRow, type HostRow, updateHostRow } from '../store/hosts.ts';
+import { liveMachine } from '../store/machines.ts';
 import type { Db, Store } from '../store/store.ts';
 import type { HostRecord } from './host-record.ts';
 import { initialState } from './host-state.ts';
+import type { Liveness } from './liveness.ts';
 import { factsOf, isFurther, type Stage, stateAt } from './stages.ts';
+import { startWindowIfNew } from './windows.ts';
 
 /** Bytes of the files that a machine boots from. */
 export interface ImageSizes {
@@ -25,7 +28,8 @@ export interface ImageSizes {
 
 /** What a menu promises; kept with the attempt, so that it gets exactly that, whatever is edited meanwhile. */
 export interface Offer {
-  action: 'install' | 'run';
+  /** `local`: it boots from its own disk, and nothing was offered. */
+  action: 'install' | 'run' | 'local';
   /** Where the image is below `assets/`, such as `flatcar/stable/amd64-usr/4593.2.5`. */
   image: string;
   /** What its files had when they were offered: one that is different by then is not sent. */
@@ -43,8 +47,10 @@ export interface Attempt {
   stage: Stage;
   stageAt: number;
   isOpen: boolean;
-  /** The address that fetched its kernel. */
+  /** The address that it was offered to. */
   openedFrom: string | undefined;
+  /** It got its configuration over TLS. */
+  isPastGate: boolean;
 }
 
 /** What else is known about a stage. */
@@ -59,35 +65,57 @@ export interface AttemptsOptions {
   store: Store;
   events: EventLog;
   now: () => number;
+  /** Counts milliseconds and never jumps. */
+  clock: () => number;
   /** The token that belongs to a seed: it is not kept, but made again. */
   tokenOf: (seed: string) => string;
+  liveness: Liveness;
+  /** A host has joined its cluster: what follows from that is part of the same transaction. */
+  onJoined: (db: Db, host: string) => Promise<void>;
 }
 
 type HostChanges = Parameters<typeof updateHostRow>[2];
 
+/** Boots of one host that may be under way at the same time, and offers that nobody has taken yet. */
+const MAX_OPEN = 4;
+const MAX_PENDING = 8;
+/** Boots whose progress is remembered. */
+const MAX_REMEMBERED = 10_000;
+
 /**
  * Boots under way. A menu only offers one: as long as its kernel is not fetched it is the same offer with the same
- * token, however often it is asked for. Fetching the kernel opens it, and that closes the one before.
+ * token, however often the same address asks for it. Fetching the kernel opens it. That ends no other boot of the host,
+ * since anybody can do it; the first one that registers ends the others.
  */
 export class Attempts {
   readonly #options: AttemptsOptions;
 
+  /** When each boot got further, by `clock`. */
+  readonly #progressAt = new Map<string, number>();
+  readonly #startedAt: number;
+
   constructor(options: AttemptsOptions) {
     this.#options = options;
+    this.#startedAt = options.clock();
   }
 
-  /** The token for this offer: the pending one if it promises the same, else a new one. */
-  async offer(host: HostSpec, offer: Offer): Promise<string> {
+  /** The token for this offer: the pending one of this address if it promises the same, else a new one. */
+  async offer(host: HostSpec, offer: Offer, address = ''): Promise<string> {
     const text = JSON.stringify(offer);
-    const pending = await this.#pending(this.#options.store.db, host.name);
+    const isOf = (attempt: AttemptRow) => attempt.opened_at === null && attempt.offered_to === address;
+    const pending = (await liveAttempts(this.#options.store.db, host.name)).find(isOf);
     if (pending?.offer === text) return this.#options.tokenOf(pending.seed);
     const seed = randomBytes(16).toString('hex');
     const token = this.#options.tokenOf(seed);
     const now = this.#options.now();
     await this.#options.events.transact(async (db) => {
-      const stale = await this.#pending(db, host.name);
-      if (stale !== undefined)
+      const offered = (await liveAttempts(db, host.name)).filter(
+        ({ opened_at: openedAt }) => openedAt === null,
+      );
+      const surplus = offered.slice(0, Math.max(0, offered.length + 1 - MAX_PENDING));
+      for (const stale of new Set([...offered.filter(isOf), ...surplus])) {
         await updateAttempt(db, stale.token, { closed_at: now, outcome: 'never opened' });
+      }
       await insertAttempt(db, {
         token: idOf(token),
         seed,
@@ -95,8 +123,11 @@ export class Attempts {
         action: offer.action,
         offer: text,
         created_at: now,
+        offered_to: address,
         opened_at: null,
         opened_from: null,
+        own_nic: 0,
+        gate_at: null,
         stage: 'menu',
         stage_at: now,
         seen: '[]',
@@ -108,6 +139,13 @@ export class Attempts {
       return [];
     });
     return token;
+  }
+
+  /** How long a boot has made no progress: by a clock that nobody sets, or since this server started. */
+  idleMs({ id, stageAt }: Pick<Attempt, 'id' | 'stageAt'>): number {
+    const { clock, now } = this.#options;
+    const steady = clock() - (this.#progressAt.get(id) ?? this.#startedAt);
+    return Math.min(steady, Math.max(0, now() - stageAt));
   }
 
   /** The attempt that this token belongs to; `undefined` for one that is closed or was never given out. */
@@ -122,9 +160,9 @@ export class Attempts {
     return row === undefined || row.closed_at !== null ? undefined : fromRow(row);
   }
 
-  /** The host begins to fetch its kernel, to this address: from now on this is the boot it is in. */
-  open(id: string, host: HostSpec, address: string): Promise<void> {
-    return this.#advance(id, host, { address });
+  /** A machine begins to fetch its kernel, at this address. */
+  open(id: string, host: HostSpec, from: { address: string; isOwnNic: boolean }): Promise<void> {
+    return this.#advance(id, host, { from });
   }
 
   /**
@@ -139,18 +177,26 @@ export class Attempts {
   async recordOf(host: string): Promise<HostRecord> {
     const { db } = this.#options.store;
     const row = await findHostRow(db, host);
-    const open = (await liveAttempts(db, host)).find((attempt) => attempt.opened_at !== null);
-    const record = toRecord(row, open);
-    const agent = await liveAgent(db, host);
-    return agent === undefined ? record : { ...record, agentSeenAt: agent.last_seen };
+    const record = toRecord(row, await liveAttempts(db, host));
+    const machine = await liveMachine(db, host);
+    if (machine === undefined || machine.rebooting_at !== null) return record;
+    return { ...record, isRunning: this.#options.liveness.isAlive(machine.id) };
+  }
+
+  #noteProgress(id: string): void {
+    this.#progressAt.delete(id);
+    this.#progressAt.set(id, this.#options.clock());
+    if (this.#progressAt.size > MAX_REMEMBERED)
+      this.#progressAt.delete(this.#progressAt.keys().next().value!);
   }
 
   async #advance(
     id: string,
     host: HostSpec,
-    step: { address: string } | { stage: Stage; details: StageDetails },
+    step: { from: { address: string; isOwnNic: boolean } } | { stage: Stage; details: StageDetails },
   ): Promise<void> {
     const now = this.#options.now();
+    this.#noteProgress(id);
     await this.#options.events.transact(async (db) => {
       const row = await findAttempt(db, id);
       if (row === undefined || row.closed_at !== null) return [];
@@ -158,8 +204,10 @@ export class Attempts {
       const changes: HostChanges = { last_seen: now };
       const events: NewEvent[] = [];
       if (row.opened_at === null) {
-        const address = 'address' in step ? step.address : null;
-        events.push(...(await this.#open(db, { ...row, opened_from: address }, before, changes, now)));
+        const from = 'from' in step ? step.from : { address: row.offered_to ?? '', isOwnNic: false };
+        const opened = await this.#open(db, row, from, before, changes, now);
+        if (opened === undefined) return [];
+        events.push(...opened);
       }
       if ('stage' in step) events.push(...(await this.#note(db, row, step, changes, now)));
       // Its node may be Ready before its report of having joined is here.
@@ -175,25 +223,40 @@ export class Attempts {
     });
   }
 
+  /** `undefined` when there are too many boots of this host, and none of them may end for this one. */
   async #open(
     db: Db,
     row: AttemptRow,
+    { address, isOwnNic }: { address: string; isOwnNic: boolean },
     before: HostRow | undefined,
     changes: HostChanges,
     now: number,
-  ): Promise<NewEvent[]> {
+  ): Promise<NewEvent[] | undefined> {
+    const open = (await liveAttempts(db, row.host)).filter((attempt) => attempt.opened_at !== null);
+    const replaced = replacedBy(open, { address, isOwnNic });
+    if (replaced === 'none may end') return undefined;
     const { offer } = fromRow(row);
-    await updateAttempt(db, row.token, { opened_at: now, opened_from: row.opened_from, stage_at: now });
-    const closed = await this.#closeOlder(db, row, now);
-    changes.failures = closed.failed ? (before?.failures ?? 0) + 1 : 0;
+    const events: NewEvent[] = [
+      {
+        kind: 'boot.attempt-opened',
+        host: row.host,
+        attempt: shortId(row.token),
+        data: { action: offer.action as 'install' | 'run', image: offer.image },
+      },
+    ];
+    for (const older of replaced) {
+      const outcome = gotThere(older) ? 'done' : `given up after ${older.stage}`;
+      await updateAttempt(db, older.token, { closed_at: now, outcome });
+      // Without its configuration it may have been anybody's.
+      if (!gotThere(older) && older.gate_at !== null) changes.failures = (before?.failures ?? 0) + 1;
+      const about = { host: older.host, attempt: shortId(older.token) };
+      events.push({ kind: 'boot.attempt-closed', ...about, data: { outcome } });
+    }
+    const opened = { opened_at: now, opened_from: address, own_nic: isOwnNic ? 1 : 0, stage_at: now };
+    await updateAttempt(db, row.token, opened);
+    await startWindowIfNew(db, row.host, now);
     changes.state = stateAt('menu', row.action);
-    const opened: NewEvent = {
-      kind: 'boot.attempt-opened',
-      host: row.host,
-      attempt: shortId(row.token),
-      data: { action: offer.action, image: offer.image },
-    };
-    return [opened, ...closed.events];
+    return events;
   }
 
   async #note(
@@ -212,19 +275,18 @@ export class Attempts {
     await updateAttempt(db, row.token, {
       seen: JSON.stringify([...new Set([...before, stage])]),
       ...(moves ? { stage, stage_at: now, overdue_at: null } : {}),
+      ...(stage === 'config-sent' && row.gate_at === null ? { gate_at: now } : {}),
     });
     if (moves) changes.state = stateAt(stage, row.action);
     const { success, works } = factsOf(stage);
     if (success) changes.failures = 0;
     if (works) changes.ever_ready = 1;
-    if (stage === 'installed')
-      Object.assign(changes, { installed_at: now, reinstall_at: null, joined_at: null });
-    // A host that runs from RAM has emptied its partition by then.
-    const { action, wipe } = fromRow(row).offer;
-    if (stage === 'ignition-done' && action === 'run' && wipe) {
-      Object.assign(changes, { reinstall_at: null, joined_at: null });
+    // The wipe of a host that runs from RAM ends when the new identity registers.
+    if (stage === 'installed') Object.assign(changes, { installed_at: now, reinstall_at: null });
+    if (stage === 'kubeadm-done') {
+      changes.joined_at = now;
+      await this.#options.onJoined(db, row.host);
     }
-    if (stage === 'kubeadm-done') changes.joined_at = now;
     if (stage === 'provisioned') await endFirstBoots(db, row.host, now);
     const { message, bytes, of } = details;
     const data = {
@@ -234,33 +296,21 @@ export class Attempts {
     };
     return [{ kind: 'boot.stage', host: row.host, attempt: shortId(row.token), data }];
   }
+}
 
-  async #pending(db: Db, host: string): Promise<AttemptRow | undefined> {
-    return (await liveAttempts(db, host)).find((attempt) => attempt.opened_at === null);
-  }
-
-  /** `failed`: the one before got nowhere. */
-  async #closeOlder(
-    db: Db,
-    opened: AttemptRow,
-    now: number,
-  ): Promise<{ failed: boolean; events: NewEvent[] }> {
-    const result = { failed: false, events: [] as NewEvent[] };
-    for (const older of await liveAttempts(db, opened.host)) {
-      if (older.token === opened.token || older.opened_at === null) continue;
-      const outcome = gotThere(older) ? 'done' : `given up after ${older.stage}`;
-      result.failed ||= !gotThere(older);
-      await updateAttempt(db, older.token, { closed_at: now, outcome });
-      await endFirstBoots(db, older.host, now);
-      result.events.push({
-        kind: 'boot.attempt-closed',
-        host: older.host,
-        attempt: shortId(older.token),
-        data: { outcome },
-      });
-    }
-    return result;
-  }
+/**
+ * Which boots end when another one opens: that of the same address, whose machine has started again; and, beyond the
+ * limit, the oldest one, first of those without a configuration. None from a NIC of the host ends for another machine's.
+ */
+function replacedBy(
+  open: readonly AttemptRow[],
+  { address, isOwnNic }: { address: string; isOwnNic: boolean },
+): AttemptRow[] | 'none may end' {
+  const same = open.filter((attempt) => attempt.opened_from === address);
+  if (same.length > 0 || open.length < MAX_OPEN) return same;
+  const rank = ({ own_nic, gate_at }: AttemptRow) => own_nic * 2 + (gate_at === null ? 0 : 1);
+  const [first] = open.toSorted((a, b) => rank(a) - rank(b) || (a.opened_at ?? 0) - (b.opened_at ?? 0));
+  return first === undefined || (first.own_nic === 1 && !isOwnNic) ? 'none may end' : [first];
 }
 
 /** Something may have failed afterwards, such as kubeadm: that is no fault of the boot. */
@@ -268,17 +318,21 @@ function gotThere({ seen, stage }: AttemptRow): boolean {
   return [...(JSON.parse(seen) as Stage[]), stage as Stage].some((each) => factsOf(each).success);
 }
 
-/** An attempt that is open and has not got anywhere counts, if its host asks for a menu again: it has started anew. */
-function toRecord(row: HostRow | undefined, open: AttemptRow | undefined): HostRecord {
-  const isStuck = open !== undefined && !gotThere(open);
+/**
+ * A boot that got its configuration and nothing more counts as failed, if its host asks for a menu again. Without its
+ * configuration it may have been anybody's.
+ */
+function toRecord(row: HostRow | undefined, live: readonly AttemptRow[]): HostRecord {
+  const stuck = live.filter((attempt) => attempt.gate_at !== null && !gotThere(attempt));
   const record: HostRecord = {
     everReady: row?.ever_ready === 1,
-    failures: (row?.failures ?? 0) + (isStuck ? 1 : 0),
+    failures: (row?.failures ?? 0) + stuck.length,
   };
   if (row?.installed_at) record.installedAt = row.installed_at;
   if (row?.reinstall_at) record.reinstallAt = row.reinstall_at;
   if (row?.hold_reason) record.hold = { reason: row.hold_reason, since: row.hold_since ?? 0 };
-  if (open?.opened_at) record.lastAttemptAt = open.opened_at;
+  const last = stuck.at(-1)?.opened_at;
+  if (last) record.lastAttemptAt = last;
   return record;
 }
 
@@ -290,7 +344,8 @@ function fromRow(row: AttemptRow): Attempt {
     stage: row.stage as Stage,
     stageAt: row.stage_at,
     isOpen: row.opened_at !== null,
-    openedFrom: row.opened_from ?? undefined,
+    openedFrom: row.offered_to || (row.opened_from ?? undefined),
+    isPastGate: row.gate_at !== null,
   };
 }
 

@@ -1,16 +1,18 @@
 import type { HostSpec } from '../inventory/model.ts';
 import type { Attempt, Attempts } from './attempts.ts';
 import type { FirstBoots } from './first-boots.ts';
-import type { Registrations } from './registrations.ts';
+import type { KnownMachine, Registrations } from './registrations.ts';
 
 /** What a token is: whose, and what it is good for. */
-export interface Credential {
-  /** The token of a boot from the network, that of the first boot from disk, or a machine's own. */
-  kind: 'attempt' | 'first-boot' | 'agent';
-  token: string;
-  host: HostSpec;
-  attempt: Attempt;
-}
+export type Credential =
+  /** The token of a boot from the network. */
+  | { kind: 'attempt'; token: string; host: HostSpec; attempt: Attempt }
+  /** That of the first boot from disk. */
+  | { kind: 'first-boot'; token: string; host: HostSpec; attempt: Attempt }
+  /** A machine's own; its boot may be over in our books. */
+  | { kind: 'agent'; token: string; host: HostSpec; attempt: Attempt | undefined; machine: KnownMachine };
+
+export type BootCredential = Extract<Credential, { kind: 'attempt' | 'first-boot' }>;
 
 export interface CredentialsOptions {
   attempts: Attempts;
@@ -30,10 +32,13 @@ export class Credentials {
   }
 
   /** `undefined` for a token that is over, was never given out, or belongs to a host that is no longer there. */
-  async find(token: string, kinds: readonly Credential['kind'][]): Promise<Credential | undefined> {
+  async find<Kind extends Credential['kind']>(
+    token: string,
+    kinds: readonly Kind[],
+  ): Promise<Extract<Credential, { kind: Kind }> | undefined> {
     for (const kind of kinds) {
       const found = await this.#find(token, kind);
-      if (found !== undefined) return found;
+      if (found !== undefined) return found as Extract<Credential, { kind: Kind }>;
     }
     return undefined;
   }
@@ -44,7 +49,14 @@ export class Credentials {
       const found = await attemptOf(token);
       return found === undefined ? undefined : { kind, token, ...found };
     }
-    const known = await (kind === 'agent' ? registrations : firstBoots).find(token);
+    if (kind === 'agent') {
+      const machine = await registrations.find(token);
+      const host = machine === undefined ? undefined : hostOf(machine.host);
+      if (machine === undefined || host === undefined) return undefined;
+      const attempt = machine.attempt === undefined ? undefined : await attempts.byId(machine.attempt);
+      return { kind, token, host, attempt, machine };
+    }
+    const known = await firstBoots.find(token);
     if (known === undefined) return undefined;
     const host = hostOf(known.host);
     const attempt = await attempts.byId(known.attempt);

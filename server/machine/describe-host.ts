@@ -5,6 +5,7 @@ import { normaliseMac } from '../inventory/mac.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { normaliseUuid } from '../inventory/uuid.ts';
 import { type HostState, initialState } from './host-state.ts';
+import type { CandidateView } from './observe.ts';
 
 /** A host in one line: what lists show, on the command line and on the page. */
 export interface HostSummary {
@@ -14,6 +15,8 @@ export interface HostSummary {
   stage: string | null;
   /** What it waits for longer than it should. */
   overdue: string | null;
+  /** Machines that want to be it: an operator should decide. */
+  candidates: CandidateView[];
   cluster: string | null;
   pool: string;
   role: HostSpec['role'];
@@ -28,6 +31,7 @@ export interface Observed {
   state: HostState;
   stage: string | null;
   overdue: string | null;
+  candidates: CandidateView[];
 }
 
 export function summariseHost(host: HostSpec, observed?: Observed): HostSummary {
@@ -37,6 +41,7 @@ export function summariseHost(host: HostSpec, observed?: Observed): HostSummary 
     state: observed?.state ?? initialState(host),
     stage: observed?.stage ?? null,
     overdue: observed?.overdue ?? null,
+    candidates: observed?.candidates ?? [],
     cluster: host.cluster ?? null,
     pool: host.pool,
     role: host.role,
@@ -52,12 +57,13 @@ export interface HostDetails {
   state: HostState;
   stage: string | null;
   overdue: string | null;
+  candidates: CandidateView[];
   spec: HostSpec;
 }
 
 export function describeHost(host: HostSpec, observed?: Observed): HostDetails {
-  const { state, stage, overdue } = summariseHost(host, observed);
-  return { name: host.name, state, stage, overdue, spec: host };
+  const { state, stage, overdue, candidates } = summariseHost(host, observed);
+  return { name: host.name, state, stage, overdue, candidates, spec: host };
 }
 
 /** By name, MAC in any spelling, UUID in either byte order, or serial number: whatever is printed on the machine. */

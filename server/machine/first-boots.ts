@@ -1,5 +1,5 @@
 import type { HostSpec } from '../inventory/model.ts';
-import { findFirstBoot, insertFirstBoot } from '../store/agents.ts';
+import { findFirstBoot, insertFirstBoot } from '../store/first-boots.ts';
 import type { Store } from '../store/store.ts';
 import { idOf } from './attempts.ts';
 

@@ -4,14 +4,15 @@ import type { EventLog } from '../events/log.ts';
 import { findHostRow } from '../store/hosts.ts';
 import type { Store } from '../store/store.ts';
 import { type AdmitPolicy, type Asker, admit, expiry } from './admit.ts';
-import { shortId } from './attempts.ts';
+import { type Attempt, shortId } from './attempts.ts';
 import type { Credential } from './credentials.ts';
 
 export interface GateOptions {
   store: Store;
   events: EventLog;
-  now: () => number;
   policy: AdmitPolicy;
+  /** How long a boot has made no progress. */
+  idleMs: (attempt: Attempt) => number;
   /** What can be seen of who has this address. */
   askerOf: (address: string) => Asker;
   isNews: (source: string, what: string) => boolean;
@@ -25,23 +26,30 @@ export class Gate {
     this.#options = options;
   }
 
-  /** Throws when `what` must not go to this address now. */
-  async pass(credential: Credential, address: string, what: string): Promise<void> {
-    const { store, now, policy, askerOf } = this.#options;
-    const { host, attempt, kind } = credential;
-    const hold = (await findHostRow(store.db, host.name))?.hold_reason ?? undefined;
+  /**
+   * Throws when `what` must not go to this address now. `whileHeld`: a hold is about the next boot, and does not
+   * matter to this.
+   */
+  async pass(
+    credential: Credential,
+    address: string,
+    what: string,
+    { whileHeld = false } = {},
+  ): Promise<void> {
+    const { store, policy, askerOf } = this.#options;
+    const { host, kind } = credential;
+    const hold = whileHeld ? undefined : (await findHostRow(store.db, host.name))?.hold_reason;
     // A machine boots from its disk whenever it is switched on, and with whatever address it is given then.
-    const isLimited = kind === 'attempt';
+    const limited = kind === 'attempt' ? credential.attempt : undefined;
     const admission = admit({
       host,
-      hold,
+      hold: hold ?? undefined,
       asker: askerOf(address),
-      lastProgress: isLimited ? attempt.stageAt : undefined,
-      openedFrom: isLimited ? attempt.openedFrom : undefined,
+      idleMs: limited && this.#options.idleMs(limited),
+      openedFrom: limited?.openedFrom,
       policy,
-      now: now(),
     });
-    const about = { host: host.name, attempt: shortId(attempt.id) };
+    const about = aboutOf(credential);
     if (admission.verdict === 'admitted') {
       const { note: reason } = admission;
       if (reason !== undefined) this.#tell({ kind: 'boot.address-changed', ...about, data: { reason } });
@@ -57,12 +65,12 @@ export class Gate {
   }
 
   /** Throws when the token has expired, for what needs nothing else. */
-  assertFresh({ kind, host, attempt }: Credential, address: string, what: string): void {
-    const { policy, now } = this.#options;
-    const why = kind === 'attempt' ? expiry(attempt.stageAt, policy, now()) : undefined;
+  assertFresh(credential: Credential, address: string, what: string): void {
+    const { policy } = this.#options;
+    const why =
+      credential.kind === 'attempt' ? expiry(this.#options.idleMs(credential.attempt), policy) : undefined;
     if (why === undefined) return;
-    const about = { host: host.name, attempt: shortId(attempt.id) };
-    this.#tell({ kind: 'boot.token-refused', ...about, data: { what, reason: why, address } });
+    this.#tell({ kind: 'boot.token-refused', ...aboutOf(credential), data: { what, reason: why, address } });
     throw new RailheadError('RH_TOKEN_REFUSED', `Refused: ${why}.`);
   }
 
@@ -79,4 +87,8 @@ export class Gate {
     const { events, isNews } = this.#options;
     if (isNews(event.host ?? '', JSON.stringify(event.data))) void events.append(event).catch(() => {});
   }
+}
+
+function aboutOf({ host, attempt }: Credential): { host: string; attempt?: string } {
+  return { host: host.name, ...(attempt === undefined ? {} : { attempt: shortId(attempt.id) }) };
 }

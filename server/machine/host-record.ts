@@ -12,11 +12,8 @@ export interface HostRecord {
   failures: number;
   /** When the last of them was opened. */
   lastAttemptAt?: number;
-  /** When its agent was last heard of. */
-  agentSeenAt?: number;
+  /** Its machine was heard of a moment ago, and did not say that it goes down. */
+  isRunning?: boolean;
 }
 
 export const NO_RECORD: HostRecord = { everReady: false, failures: 0 };
-
-/** An agent that was heard of within this time is alive. */
-export const AGENT_ALIVE_MS = 45_000;

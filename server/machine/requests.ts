@@ -1,9 +1,10 @@
 import type { EventLog } from '../events/log.ts';
 import type { HostSpec } from '../inventory/model.ts';
-import { endFirstBoots } from '../store/agents.ts';
 import { liveAttempts, updateAttempt } from '../store/attempts.ts';
+import { endFirstBoots } from '../store/first-boots.ts';
 import { updateHostRow } from '../store/hosts.ts';
 import { initialState } from './host-state.ts';
+import { startWindow } from './windows.ts';
 
 /** What a person can order for a host. */
 export type Order =
@@ -26,6 +27,7 @@ export async function giveOrder(events: EventLog, host: HostSpec, order: Order, 
       case 'reinstall':
         await updateHostRow(db, host.name, { reinstall_at: now, failures: 0 }, initial);
         await endFirstBoots(db, host.name, now);
+        await startWindow(db, host.name, { reason: 'reinstall', now });
         break;
       case 'hold':
         await updateHostRow(db, host.name, holdBecause(order.reason, now), initial);

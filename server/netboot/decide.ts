@@ -1,5 +1,5 @@
 import type { HostSpec } from '../inventory/model.ts';
-import { AGENT_ALIVE_MS, type HostRecord } from '../machine/host-record.ts';
+import type { HostRecord } from '../machine/host-record.ts';
 
 export interface DecideInput {
   host: HostSpec;
@@ -54,12 +54,13 @@ export function decide({ host, record, unservable, maxFailures, now }: DecideInp
       };
   }
 
-  const silence = record.agentSeenAt === undefined ? Number.POSITIVE_INFINITY : now - record.agentSeenAt;
-  if (!toDisk && !wantsReinstall && silence < AGENT_ALIVE_MS) {
-    // It can't run and boot at once: this is either a stranger with its MAC, or it has restarted this moment.
-    // The same words for as long as it lasts: it is one event, however often the machine asks.
-    const why = `its agent was heard of within ${AGENT_ALIVE_MS / 1000} s`;
-    return { action: 'wait', why, seconds: WAIT_SECONDS };
+  if (!toDisk && !wantsReinstall && record.isRunning) {
+    // It can't run and boot at once: this is another machine with its MAC, or it has restarted this moment.
+    return {
+      action: 'wait',
+      why: 'its machine is running: it was heard of a moment ago',
+      seconds: WAIT_SECONDS,
+    };
   }
   if (unservable !== undefined) return { action: 'wait', why: unservable, seconds: WAIT_SECONDS };
   if (!toDisk) return { action: 'run', why: 'it runs from RAM' };
@@ -72,5 +73,7 @@ export function decide({ host, record, unservable, maxFailures, now }: DecideInp
 /** Seconds to wait before the next attempt: doubled with each failure beyond the limit. */
 function backOff({ failures, lastAttemptAt = 0 }: HostRecord, maxFailures: number, now: number): number {
   const pause = Math.min(MAX_BACKOFF_SECONDS, WAIT_SECONDS * 2 ** (failures - maxFailures));
+  // A clock that was ahead must not make a host wait for it.
+  if (lastAttemptAt > now) return 0;
   return Math.max(0, Math.ceil(pause - (now - lastAttemptAt) / 1000));
 }

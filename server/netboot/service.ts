@@ -7,12 +7,15 @@ import type { HostSpec } from '../inventory/model.ts';
 import {
   type Attempt,
   Attempts,
+  type AttemptsOptions,
   type ImageSizes,
   type Offer,
   type StageDetails,
 } from '../machine/attempts.ts';
+import { Due } from '../machine/due.ts';
 import { initialState } from '../machine/host-state.ts';
 import { type Claim, type Identified, type Identity, identify } from '../machine/identify.ts';
+import type { Liveness } from '../machine/liveness.ts';
 import type { Stage } from '../machine/stages.ts';
 import { updateHostRow } from '../store/hosts.ts';
 import { recordSighting } from '../store/sightings.ts';
@@ -41,8 +44,13 @@ export interface BootOptions {
   machineIdOf: (host: string) => string;
   /** See `AttemptsOptions`. */
   tokenOf: (seed: string) => string;
+  liveness: Liveness;
+  clock: AttemptsOptions['clock'];
+  onJoined: AttemptsOptions['onJoined'];
   /** Lets the first of equal messages through; see `Damper`. */
   isNews: (source: string, what: string) => boolean;
+  /** The same for unknown machines, with a budget of its own: log lines of others must not hide them. */
+  isNewSighting: (source: string, mac: string) => boolean;
 }
 
 export interface Menu {
@@ -61,6 +69,9 @@ interface Considered {
   wipe: boolean;
 }
 
+/** How often it is stored that a machine asked. */
+const SEEN_EVERY_MS = 10_000;
+
 const NO_SIZES: ImageSizes = { kernel: 0, initrd: 0 };
 
 /** As long as a real one, and no real one has dots. */
@@ -71,11 +82,13 @@ export class BootService {
   readonly attempts: Attempts;
   readonly #options: BootOptions;
   readonly #loops: LoaderLoops;
+  readonly #seen: Due;
 
   constructor(options: BootOptions) {
     this.#options = options;
     this.attempts = new Attempts(options);
     this.#loops = new LoaderLoops(options.now);
+    this.#seen = new Due({ clock: options.clock, everyMs: SEEN_EVERY_MS });
   }
 
   /** What a machine gets. Asking changes nothing but when it was last seen: curl and strangers do no harm. */
@@ -175,7 +188,9 @@ export class BootService {
       });
     }
     const title = `${host.name}: ${why}`;
-    const what = await this.#whatFor(considered, host, identity, (offer) => this.attempts.offer(host, offer));
+    const what = await this.#whatFor(considered, host, identity, (offer) =>
+      this.attempts.offer(host, offer, identity.address),
+    );
     const body = await this.#render(kind, host, { title, what });
     return { body, host: host.name, decision: action, why };
   }
@@ -230,24 +245,25 @@ export class BootService {
     const { mac, uuid, serial, address } = identity;
     const now = this.#options.now();
     const key = mac ?? uuid ?? serial;
-    if (key !== undefined && this.#options.isNews(address ?? key, `stranger ${key}`)) {
+    if (mac !== undefined && this.#options.isNewSighting(address ?? mac, mac)) {
+      await this.#options.events.transact(async (db) => {
+        await recordSighting(db, {
+          mac,
+          uuid: uuid ?? null,
+          serial: serial ?? null,
+          vendor: vendor ?? null,
+          address: address ?? null,
+          first_seen: now,
+          last_seen: now,
+        });
+        return [];
+      });
+    }
+    if (key !== undefined) {
       const data = Object.fromEntries(
         Object.entries({ mac, uuid, serial, vendor, address }).filter(([, value]) => value !== undefined),
       );
-      await this.#options.events.transact(async (db) => {
-        if (mac !== undefined) {
-          await recordSighting(db, {
-            mac,
-            uuid: uuid ?? null,
-            serial: serial ?? null,
-            vendor: vendor ?? null,
-            address: address ?? null,
-            first_seen: now,
-            last_seen: now,
-          });
-        }
-        return [{ kind: 'boot.unknown', data }];
-      });
+      this.#tell(address ?? key, `stranger ${key}`, { kind: 'boot.unknown', data });
     }
     const title = `${key ?? 'this machine'} is not in the inventory`;
     return {
@@ -273,7 +289,7 @@ export class BootService {
   }
 
   async #saw(host: HostSpec): Promise<void> {
-    if (!this.#options.isNews(host.name, 'seen')) return;
+    if (!this.#seen.isDue(host.name)) return;
     const now = this.#options.now();
     await updateHostRow(
       this.#options.store.db,

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { factsOf } from '../machine/stages.ts';
 import { findMenu } from './firmware.ts';
 import type { Install, SimulatedHost } from './hosts.ts';
@@ -69,6 +69,7 @@ class Machine {
   readonly #options: MachineOptions;
   readonly #network: Network;
   readonly #pace: Pace;
+  readonly #secret = randomBytes(32).toString('hex');
   /** What its installer wrote to its disk: where the system there gets its configuration. */
   #stub: string | undefined;
 
@@ -221,9 +222,10 @@ class Machine {
     return last;
   }
 
-  /** Exchanges the token of this boot for one of its own. */
+  /** With the secret that it keeps, as on a disk. */
   async #register(boot: Boot): Promise<string> {
-    const answer = await this.#tell(boot, 'register', JSON.stringify({ nonce: boot.id, bootId: boot.id }));
+    const body = JSON.stringify({ secret: this.#secret, bootId: boot.id });
+    const answer = await this.#tell(boot, 'register', body);
     return (JSON.parse(answer) as { token: string }).token;
   }
 

@@ -7,7 +7,7 @@ export async function findAttempt(db: Db, token: string): Promise<AttemptRow | u
   return db.selectFrom('attempts').selectAll().where('token', '=', token).executeTakeFirst();
 }
 
-/** Those of a host that are not closed: at most one that is open, and one that is only offered. */
+/** Those of a host that are not closed: open ones, and ones that are only offered. */
 export async function liveAttempts(db: Db, host: string): Promise<AttemptRow[]> {
   return db
     .selectFrom('attempts')

@@ -92,25 +92,6 @@ export async function openJoins(db: Db, cluster: string): Promise<JoinRow[]> {
     .execute();
 }
 
-/** Hosts that have joined, and whose turn or claim nobody has ended: something was cut off in between. */
-export async function unfinishedMembers(db: Db): Promise<string[]> {
-  const joins = await db
-    .selectFrom('joins')
-    .innerJoin('hosts', 'hosts.name', 'joins.host')
-    .select('joins.host')
-    .where('ended_at', 'is', null)
-    .whereRef('hosts.joined_at', '>=', 'joins.started_at')
-    .execute();
-  const claims = await db
-    .selectFrom('init_claims')
-    .innerJoin('hosts', 'hosts.name', 'init_claims.host')
-    .select('init_claims.host')
-    .where('done_at', 'is', null)
-    .whereRef('hosts.joined_at', '>=', 'init_claims.claimed_at')
-    .execute();
-  return [...joins, ...claims].map(({ host }) => host);
-}
-
 export async function insertJoin(db: Db, join: Insertable<JoinsTable>): Promise<void> {
   await db.insertInto('joins').values(join).execute();
 }

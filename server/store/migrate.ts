@@ -8,6 +8,7 @@ import { provisioning } from './migrations/0004-provisioning.ts';
 import { contents } from './migrations/0005-contents.ts';
 import { clusters } from './migrations/0006-clusters.ts';
 import { pipeline } from './migrations/0007-pipeline.ts';
+import { machines } from './migrations/0008-machines.ts';
 import { COLUMN_TYPES, type Dialect } from './migrations/columns.ts';
 import type { Database } from './schema.ts';
 
@@ -20,6 +21,7 @@ const MIGRATIONS = {
   '0005-contents': contents,
   '0006-clusters': clusters,
   '0007-pipeline': pipeline,
+  '0008-machines': machines,
 } as const;
 
 const NAMES = Object.keys(MIGRATIONS);

@@ -13,7 +13,9 @@ export interface Database {
   content_names: ContentNamesTable;
   frozen_configs: FrozenConfigsTable;
   first_boots: FirstBootsTable;
-  agents: AgentsTable;
+  machines: MachinesTable;
+  windows: WindowsTable;
+  candidates: CandidatesTable;
   clusters: ClustersTable;
   init_claims: InitClaimsTable;
   joins: JoinsTable;
@@ -79,9 +81,15 @@ export interface AttemptsTable {
   /** What was promised, as JSON: the same offer keeps its token. */
   offer: string;
   created_at: number;
+  /** The address that asked for its menu. */
+  offered_to: string | null;
   opened_at: number | null;
   /** The address that fetched its kernel. */
   opened_from: string | null;
+  /** 0 or 1: that address was on a NIC of the host. */
+  own_nic: number;
+  /** When it got its configuration over TLS. */
+  gate_at: number | null;
   /** The furthest stage. */
   stage: string;
   stage_at: number;
@@ -122,18 +130,61 @@ export interface FirstBootsTable {
   ended_at: number | null;
 }
 
-export interface AgentsTable {
-  /** The hash of the token. */
-  token: string;
+/** One identity of a host. */
+export interface MachinesTable {
+  id: Generated<number>;
   host: string;
-  attempt: string;
-  /** The hash of the token it has registered with. */
-  credential: string;
-  /** The hash of the nonce it has made. */
-  nonce: string;
+  generation: number;
+  /** The hash of the secret that it has made. */
+  secret: string;
+  /** The hash of the token that it shows. */
+  token: string;
+  /** What its firmware says, when it registered for the first time. */
+  uuid: string | null;
+  serial: string | null;
+  /** Of the boot that it is in. */
+  boot_id: string | null;
+  attempt: string | null;
+  address: string | null;
   registered_at: number;
+  /** When it registered in this boot. */
+  booted_at: number;
   last_seen: number;
+  /** When it said that it goes down, in this boot. */
+  rebooting_at: number | null;
+  /** What it runs, as JSON: os, kubernetes, containerd. */
+  versions: string;
   revoked_at: number | null;
+}
+
+/** A time in which a host may become an identity and be given cluster-wide secrets. */
+export interface WindowsTable {
+  id: Generated<number>;
+  host: string;
+  /** first boot, reinstall, trust, boot */
+  reason: string;
+  opened_at: number;
+  /** The identity that it belongs to; null until one registers. */
+  machine: number | null;
+  closed_at: number | null;
+  outcome: string | null;
+}
+
+/** A machine that wants to be a host, and has not proved it. */
+export interface CandidatesTable {
+  id: string;
+  host: string;
+  /** The hash of its secret. */
+  secret: string;
+  reason: string;
+  address: string;
+  nic: string | null;
+  uuid: string | null;
+  serial: string | null;
+  first_seen: number;
+  last_seen: number;
+  /** When an operator decided against it. */
+  dismissed_at: number | null;
 }
 
 /** Files by what is in them. */

@@ -15,7 +15,9 @@ const KEYS = {
   content_names: 'name',
   frozen_configs: 'attempt',
   first_boots: 'token',
-  agents: 'token',
+  machines: 'id',
+  windows: 'id',
+  candidates: 'id',
   clusters: 'name',
   init_claims: 'cluster',
   joins: 'id',
@@ -83,7 +85,14 @@ export async function isEmpty(db: Db): Promise<boolean> {
 }
 
 /** Those whose ids the database counts. */
-const COUNTED = ['revisions', 'events', 'joins', 'pipeline_logs'] as const satisfies TableName[];
+const COUNTED = [
+  'revisions',
+  'events',
+  'machines',
+  'windows',
+  'joins',
+  'pipeline_logs',
+] as const satisfies TableName[];
 
 /** After rows were inserted with their ids, PostgreSQL has to be told where to go on counting. */
 export async function continueIds(store: Store, db: Db): Promise<void> {

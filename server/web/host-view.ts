@@ -28,6 +28,13 @@ export function hostView(input: HostPageInput) {
     ['UUID', host.uuid],
     ['serial', host.serial],
     ['IP', host.ip],
+    ['generation', observed.identity === null ? undefined : String(observed.identity.generation)],
+    [
+      'provisioning window',
+      observed.window === null
+        ? undefined
+        : `open since ${new Date(observed.window.openedAt).toISOString()} (${observed.window.reason})`,
+    ],
     ['last seen', observed.lastSeen === null ? 'never' : new Date(observed.lastSeen).toISOString()],
   ];
   return {
@@ -39,6 +46,10 @@ export function hostView(input: HostPageInput) {
     waiting: observed.waiting === null || observed.waiting.isLate ? '' : describeWaiting(observed.waiting),
     download: progress === undefined ? undefined : downloadOf(progress),
     hold: observed.hold ?? '',
+    candidates: observed.candidates.map(({ id, address, nic, reason }) => ({
+      id,
+      text: `${address}${nic === null ? '' : ` (NIC ${nic})`}: ${reason}`,
+    })),
     decision: `${decision.action}: ${decision.why}`,
     facts: facts.flatMap(([label, value]) => (value === undefined ? [] : [{ label, value }])),
     menus: Object.entries(menus).map(([kind, text]) => ({ kind, text })),

@@ -31,6 +31,9 @@ export const hostsApi =
         ...describeHost(host, observed),
         hold: observed.hold,
         lastSeen: observed.lastSeen,
+        identity: observed.identity,
+        window: observed.window,
+        candidates: observed.candidates,
         decision,
         events,
       };
@@ -55,6 +58,15 @@ export const hostsApi =
     );
     app.post('/api/v1/hosts/:host/release', { config: ADMIN, schema: { params } }, async (request) =>
       order(request.params.host, { order: 'release' }),
+    );
+    const candidate = Type.Object({ candidate: Type.String({ maxLength: 300 }) });
+    app.post(
+      '/api/v1/hosts/:host/trust',
+      { config: ADMIN, schema: { params, querystring: candidate } },
+      async (request) => context.machines.trust(hostOf(request.params.host), request.query.candidate),
+    );
+    app.post('/api/v1/hosts/:host/keep', { config: ADMIN, schema: { params } }, async (request) =>
+      context.machines.keep(hostOf(request.params.host)),
     );
     const querystring = Type.Object({
       reason: Type.String({ minLength: 1, maxLength: 200, default: 'by hand' }),

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { MAX_SIMULATED_HOSTS } from '../../simulation/hosts.ts';
 import { SimulationSetUp } from '../../simulation/set-up.ts';
-import { revokeAgents } from '../../store/agents.ts';
+import { revokeMachine } from '../../store/machines.ts';
 import { ADMIN } from '../access.ts';
 import type { HttpContext } from '../context.ts';
 
@@ -31,7 +31,7 @@ export const simulationApi =
       const done = await setUp.put({ hosts, install, kernelBytes, initrdBytes });
       // They are switched on anew: those of the last run are gone, and nobody has to wait until that shows.
       await context.events.transact(async (db) => {
-        for (const { name } of done.hosts) await revokeAgents(db, name, Date.now());
+        for (const { name } of done.hosts) await revokeMachine(db, name, Date.now());
         return [];
       });
       return done;
