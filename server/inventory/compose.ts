@@ -90,6 +90,7 @@ function hostSpec(layers: Layers, profile: ProfileSpec, member: boolean): HostSp
     ...optional('ip', host.ip),
     network: { ...pool.network, ...host.network },
     ...optional('disk', host.disk),
+    identity: host.identity ?? pool.identity ?? 'kept',
     localBoot: host.localBoot ?? 'auto',
     ...optional('bmc', host.bmc),
     labels: pool.labels ?? {},

@@ -9,7 +9,7 @@ import { isJunkSerial, isJunkUuid } from './junk-identity.ts';
 import { kubeadmFaults } from './kubeadm-check.ts';
 import { toList } from './normalise.ts';
 import { pipelineFaults } from './pipeline-faults.ts';
-import type { Cluster, Host } from './schema.ts';
+import type { Cluster, Host, Pool, Profile } from './schema.ts';
 import { uuidKey } from './uuid.ts';
 import { containerdFault, kubernetesFault } from './versions.ts';
 
@@ -19,7 +19,7 @@ export function crossCheck(items: Items, { refused, incomplete, problems }: Coll
   const whole = [...controlPlaneFaults(items), ...poolFaults(items)];
   // With items missing or astray, advice about the whole (no control plane yet, few hosts) would mislead.
   const isWhole = problems.length === 0 && misfits.length === 0;
-  return [
+  const found = [
     ...misfits,
     ...duplicateIdentities(items),
     ...hostFaults(items),
@@ -28,6 +28,10 @@ export function crossCheck(items: Items, { refused, incomplete, problems }: Coll
     ...(isWhole ? whole : whole.filter(isError)),
     ...freeValueFaults(items),
   ];
+  // Advice for later: errors come first.
+  return isWhole && !found.some(isError)
+    ? [...found, ...forgetfulHosts(items), ...hostsWithoutMacs(items)]
+    : found;
 }
 
 function duplicateNames(items: Items): Problem[] {
@@ -161,6 +165,7 @@ function hostFaults(items: Items): Problem[] {
       const why = `its profile "${profile.name}" has \`install: disk\``;
       problems.push(item.error([], `"disk" is missing: ${why}, and which disk to write to is never guessed`));
     }
+    problems.push(...identityFaults(item, pools.get(pool)?.value, profile));
   }
   return problems;
 }
@@ -254,6 +259,60 @@ function cidrFaults(item: Item<Cluster>, hosts: Items['hosts']): Problem[] {
     );
   }
   return problems;
+}
+
+/** `identity: boot` is for machines that keep nothing and may join again. */
+function identityFaults(item: Item<Host>, pool: Pool | undefined, profile: Profile | undefined): Problem[] {
+  const { identity = pool?.identity } = item.value;
+  if (identity !== 'boot' || pool === undefined || profile === undefined) return [];
+  const place = item.value.identity === undefined ? [] : ['identity'];
+  if (pool.role === 'control-plane') {
+    return [
+      item.error(place, '`identity: boot` is only for workers: a control-plane host must keep its data'),
+    ];
+  }
+  return profile.install === 'disk'
+    ? [item.error(place, '`identity: boot` is only for hosts that run from RAM')]
+    : [];
+}
+
+/** Members that run from RAM without a disk lose what they are known by. */
+function forgetfulHosts({ pools, profiles, hosts }: Items): Problem[] {
+  return pools.flatMap((item) => {
+    const { name, cluster, role, identity } = item.value;
+    const profile = byName(profiles).get(item.value.profile)?.value;
+    if (cluster === undefined || profile?.install === 'disk') return [];
+    const forgetful = hosts
+      .filter(({ value }) => value.pool === name && value.disk === undefined)
+      .filter(({ value }) => (value.identity ?? identity) !== 'boot')
+      .map(({ value }) => value.name);
+    if (forgetful.length === 0) return [];
+    const instead =
+      role === 'control-plane'
+        ? ''
+        : ', or the pool `identity: boot` if they may join again after every boot';
+    return [
+      item.warning(
+        [],
+        `${shortList(forgetful)} will be unknown after a reboot: they run from RAM and keep nothing; give them \`disk\`${instead}`,
+      ),
+    ];
+  });
+}
+
+function hostsWithoutMacs({ pools, hosts }: Items): Problem[] {
+  return pools.flatMap((item) => {
+    const names = hosts
+      .filter(({ value }) => value.pool === item.value.name && value.macs === undefined)
+      .map(({ value }) => value.name);
+    if (names.length === 0) return [];
+    const why = "their NICs can't be checked, so their secrets wait (setting `hostsWithoutMacs`)";
+    return [item.warning([], `${shortList(names)} without \`macs\`: ${why}`)];
+  });
+}
+
+function shortList(names: readonly string[]): string {
+  return names.length > 3 ? `${names.slice(0, 3).join(', ')} and others` : names.join(', ');
 }
 
 function poolFaults(items: Items): Problem[] {

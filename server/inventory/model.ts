@@ -79,6 +79,7 @@ export interface HostSpec {
   ip?: string;
   network: Network;
   disk?: NonNullable<Host['disk']>;
+  identity: NonNullable<Host['identity']>;
   localBoot: NonNullable<Host['localBoot']>;
   bmc?: NonNullable<Host['bmc']>;
   labels: PoolSpec['labels'];

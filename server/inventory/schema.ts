@@ -75,6 +75,12 @@ export const Profile = Type.Object(
   },
 );
 
+/** How a machine is known again after a reboot. */
+const Identity = Type.Enum(['kept', 'boot'], {
+  description:
+    'kept (default): the machine keeps its secret on its disk. boot: it keeps nothing and joins again after every boot; only for workers that run from RAM.',
+});
+
 export const Pool = Type.Object(
   {
     name: Name,
@@ -114,6 +120,7 @@ export const Pool = Type.Object(
     network: Type.Optional(Network),
     rollout: Type.Optional(Rollout),
     updatesDisabled: Type.Optional(Type.Boolean({ description: 'Never update machines of this pool.' })),
+    identity: Type.Optional(Identity),
     ...layered,
   },
   { ...closed, description: 'A group of hosts with the same role and profile.' },
@@ -161,6 +168,7 @@ export const Host = Type.Object(
     ip: Type.Optional(Ip),
     network: Type.Optional(Network),
     disk: Type.Optional(Disk),
+    identity: Type.Optional(Identity),
     localBoot: Type.Optional(
       Type.Enum(['auto', 'exit', 'sanboot', 'localboot'], {
         description: 'How the boot loader hands over to the disk. Default: auto.',

@@ -140,6 +140,7 @@ describe('defaults', () => {
           macs: [],
           serial: 'X',
           network: {},
+          identity: 'kept',
           localBoot: 'auto',
           labels: {},
           taints: [],

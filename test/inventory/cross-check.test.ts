@@ -17,7 +17,7 @@ const SWAPPED = '44454c4c-4200-1035-8052-b4c04f384332';
 const cluster = (keys: string): string => lab().replace('kubernetes: 1.36.4, containerd: 2.1.5', keys);
 const host = (keys: string): string => lab(`{name: n2, pool: workers, serial: X, ${keys}}`);
 const control = (count: number, extra = ''): string =>
-  `${BASE.replace('{name: lab,', `{name: lab, ${extra}`)}hosts:\n${Array.from({ length: count }, (_, n) => `  - {name: n${n}, pool: control, serial: S${n}}`).join('\n')}\n`;
+  `${BASE.replace('{name: lab,', `{name: lab, ${extra}`)}hosts:\n${Array.from({ length: count }, (_, n) => `  - {name: n${n}, pool: control, serial: S${n}, disk: {serial: D}}`).join('\n')}\n`;
 
 describe('what is given twice', () => {
   it.each<Case>([
@@ -102,7 +102,7 @@ describe('a reference', () => {
   it.each<Case>([
     {
       what: 'to what is in another file',
-      text: { 'z.yaml': BASE, 'a.yaml': 'hosts: [{name: n1, pool: control, serial: X}]' },
+      text: { 'z.yaml': BASE, 'a.yaml': 'hosts: [{name: n1, pool: control, serial: X, disk: {serial: D}}]' },
     },
     {
       what: 'to a pool that is misspelt',
@@ -134,9 +134,7 @@ describe('a host', () => {
   const DISK =
     'can name another disk at the next boot; use /dev/disk/by-id/…, /dev/disk/by-path/… or a selector';
   const installed = (keys: string): string =>
-    host(keys)
-      .replace('os: flatcar}', 'os: flatcar, install: disk}')
-      .replace('macs:', 'disk: /dev/disk/by-id/x, macs:');
+    host(keys).replace('os: flatcar}', 'os: flatcar, install: disk}').replace(', identity: boot', '');
   it.each<Case>([
     { what: 'by its UUID alone', text: lab(`{name: n2, pool: workers, uuid: ${UUID}}`) },
     {
@@ -394,6 +392,49 @@ describe('what templates and charts get', () => {
     {
       what: 'numbers as they are written',
       text: host('variables: {a: 1.3, b: 644, c: -5, d: +5, e: 0x1f, f: 0o17, g: "1.30", h: 0}'),
+    },
+  ])('is judged: $what', check);
+});
+
+describe('how machines are known after a reboot', () => {
+  const pools = (control: string, workers: string, hosts: string): string => `
+clusters: [{name: lab, kubernetes: 1.36.4}]
+profiles: [{name: ram, os: flatcar}, {name: disk, os: flatcar, install: disk}]
+pools:
+  - {name: control, cluster: lab, role: control-plane, profile: ram${control}}
+  - {name: workers, cluster: lab, profile: ram${workers}}
+  - {name: installed, cluster: lab, profile: disk}
+  - {name: spare, profile: ram}
+hosts: [{name: c1, pool: control, serial: A, disk: {serial: D}}, ${hosts}]
+`;
+  it.each<Case>([
+    {
+      what: 'by their disks',
+      text: pools('', '', '{name: w1, pool: workers, serial: B, disk: {serial: E}}'),
+    },
+    {
+      what: 'by nothing, and they may join again',
+      text: pools('', ', identity: boot', '{name: w1, pool: workers, serial: B}'),
+    },
+    { what: 'by nothing, outside of a cluster', text: pools('', '', '{name: s1, pool: spare, serial: B}') },
+    {
+      what: 'by nothing',
+      text: pools('', '', '{name: w1, pool: workers, serial: B}, {name: w2, pool: workers, serial: C}'),
+      says: [
+        'warning: pool "workers": w1, w2 will be unknown after a reboot: they run from RAM and keep nothing; give them `disk`, or the pool `identity: boot` if they may join again after every boot',
+      ],
+    },
+    {
+      what: 'by nothing, in a control plane',
+      text: pools(', identity: boot', '', '{name: w1, pool: workers, serial: B, disk: {serial: E}}'),
+      says: [
+        'error: host "c1": `identity: boot` is only for workers: a control-plane host must keep its data',
+      ],
+    },
+    {
+      what: 'by nothing, although they are installed',
+      text: pools('', '', '{name: i1, pool: installed, serial: B, disk: {serial: E}, identity: boot}'),
+      says: ['error: host "i1": `identity: boot` is only for hosts that run from RAM'],
     },
   ])('is judged: $what', check);
 });

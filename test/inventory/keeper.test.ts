@@ -16,7 +16,7 @@ import { tempFolder } from '../support/temp.ts';
 import { inventoryOf, lab } from './make.ts';
 
 const ONE = lab();
-const TWO = lab('{name: n2, pool: workers, serial: A}');
+const TWO = lab('{name: n2, pool: workers, macs: [52:54:00:12:34:02], serial: A}');
 const BROKEN = `${lab()}    oops\n`;
 const hashOf = (text: string): string => makeRevision(inventoryOf(text)).hash;
 
@@ -146,9 +146,9 @@ describe('the inventory in force', () => {
     expect(keeper.index.hostBySerial('C')?.name).toBe('n2');
     expect((await site.happened()).at(-1)).toMatchObject({
       kind: 'inventory.activated',
-      data: { revision: hashOf(edited), previous, hosts: 3, added: 1, changed: 1, removed: 1, warnings: 1 },
+      data: { revision: hashOf(edited), previous, hosts: 3, added: 1, changed: 1, removed: 1, warnings: 2 },
     });
-    expect(keeper.warnings.map(({ subject }) => subject)).toEqual(['host "n4"']);
+    expect(keeper.warnings.map(({ subject }) => subject)).toEqual(['pool "workers"', 'host "n4"']);
     expect((await listRevisions(site.store.db)).map(({ hash }) => hash)).toEqual([hashOf(edited), previous]);
   });
 

@@ -29,7 +29,7 @@ describe('loading in a thread', () => {
     expect(outcome.index.hostBySerial('S599')?.name).toBe('h599');
     expect(outcome.revision).toEqual(makeRevision(inventory));
     expect(outcome.changes).toEqual({ added: 599, changed: 1, removed: 1 });
-    expect(outcome.problems).toEqual([]);
+    expect(outcome.problems).toMatchObject([{ severity: 'warning', subject: 'pool "workers"' }]);
   });
 
   it('gives the problems of an inventory that is not right', async () => {

@@ -41,6 +41,7 @@ describe('the example inventory', () => {
       containerd: '2.1.5',
       macs: ['52:54:00:12:34:02'],
       network: {},
+      identity: 'boot',
       localBoot: 'auto',
       labels: { 'node.kubernetes.io/pool': 'workers' },
       taints: [],
@@ -77,7 +78,9 @@ describe('loading', () => {
   });
 
   it('takes an inventory with warnings, and tells them', () => {
-    const { inventory, problems } = load(lab('{name: n2, pool: workers, serial: X, disk: /dev/sda}'));
+    const { inventory, problems } = load(
+      lab('{name: n2, pool: workers, macs: [52:54:00:12:34:02], disk: /dev/sda}'),
+    );
     expect(inventory!.hosts).toHaveLength(2);
     expect(problems.map(({ severity }) => severity)).toEqual(['warning']);
   });

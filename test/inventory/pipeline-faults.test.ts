@@ -6,7 +6,7 @@ const problems = (cluster: string): string[] =>
 clusters: [{name: lab, kubernetes: 1.36.4, ${cluster}}]
 profiles: [{name: flatcar, os: flatcar}]
 pools: [{name: control, cluster: lab, role: control-plane, profile: flatcar}]
-hosts: [{name: n1, pool: control, macs: [52:54:00:12:34:01]}]
+hosts: [{name: n1, pool: control, macs: [52:54:00:12:34:01], disk: {serial: D}}]
 `);
 
 describe('add-ons and pipelines', () => {
