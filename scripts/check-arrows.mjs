@@ -53,6 +53,7 @@ export const ALLOWED = {
     'errors.ts',
     'inventory',
     'net',
+    'netboot',
     'pipeline',
     'settings.ts',
     'store',

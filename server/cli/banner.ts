@@ -1,6 +1,7 @@
-import { BOOT_FILES, type Missing } from '../doctor/missing.ts';
+import type { Missing } from '../doctor/missing.ts';
 import { formatProblem, type Problem } from '../document/problem.ts';
 import type { Advertised } from '../net/advertise.ts';
+import { BOOT_FILES } from '../netboot/dhcp.ts';
 import type { Readiness } from '../readiness.ts';
 import { VERSION } from '../version.ts';
 

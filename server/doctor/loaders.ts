@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { Problem } from '../document/problem.ts';
 import type { Arch } from '../inventory/arch.ts';
 import type { Inventory } from '../inventory/model.ts';
+import { BOOT_FILES } from '../netboot/dhcp.ts';
 
 /** A file that machines ask for before anything else, so it has to be in the boot folder. */
 export interface NeededLoader {
@@ -15,10 +16,10 @@ export interface NeededLoader {
 /** What the DHCP server is told to hand out, and what that loads next. `npm run bootloaders` gets them all. */
 const LOADERS: Record<Arch, ReadonlyArray<{ file: string; why: string }>> = {
   amd64: [
-    { file: 'undionly.kpxe', why: 'BIOS machines start with it' },
-    { file: 'snponly.efi', why: 'UEFI machines start with it' },
+    { file: BOOT_FILES.bios, why: 'BIOS machines start with it' },
+    { file: BOOT_FILES.uefi, why: 'UEFI machines start with it' },
   ],
-  arm64: [{ file: 'snponly-arm64.efi', why: 'UEFI machines start with it' }],
+  arm64: [{ file: BOOT_FILES.uefiArm64, why: 'UEFI machines start with it' }],
 };
 
 /** The boot loaders that an inventory's machines need. Pure. */

@@ -16,9 +16,6 @@ export interface MissingInput {
   assetsDir: string;
 }
 
-/** The first files a machine asks for, by firmware. */
-export const BOOT_FILES = { bios: 'undionly.kpxe', uefi: 'snponly.efi' } as const;
-
 const PXE_FILES = ['flatcar_production_pxe.vmlinuz', 'flatcar_production_pxe_image.cpio.gz'];
 
 export async function findMissing({ inventory, bootDir, assetsDir }: MissingInput): Promise<Missing[]> {

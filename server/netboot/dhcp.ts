@@ -11,17 +11,24 @@ export interface DhcpInput {
   inventory: Inventory;
 }
 
-/** Which file a machine's firmware gets, by the architecture that it tells in option 93. */
+/** The file that DHCP hands to each kind of firmware: what people are told, wherever they are told it. */
+export const BOOT_FILES = {
+  bios: 'undionly.kpxe',
+  uefi: 'snponly.efi',
+  uefiArm64: 'snponly-arm64.efi',
+} as const;
+
+/** By the architecture that firmware tells in option 93. */
 const FILES = [
-  { archs: [0], file: 'undionly.kpxe', what: 'BIOS' },
-  { archs: [7, 9], file: 'snponly.efi', what: 'UEFI, x86-64' },
-  { archs: [11], file: 'snponly-arm64.efi', what: 'UEFI, arm64' },
+  { archs: [0], file: BOOT_FILES.bios, what: 'BIOS' },
+  { archs: [7, 9], file: BOOT_FILES.uefi, what: 'UEFI, x86-64' },
+  { archs: [11], file: BOOT_FILES.uefiArm64, what: 'UEFI, arm64' },
 ] as const;
 
 /** UEFI HTTP Boot asks with its own architectures and wants a URL. */
 const HTTP_BOOT = [
-  { archs: [16], file: 'snponly.efi', what: 'UEFI HTTP Boot, x86-64' },
-  { archs: [19], file: 'snponly-arm64.efi', what: 'UEFI HTTP Boot, arm64' },
+  { archs: [16], file: BOOT_FILES.uefi, what: 'UEFI HTTP Boot, x86-64' },
+  { archs: [19], file: BOOT_FILES.uefiArm64, what: 'UEFI HTTP Boot, arm64' },
 ] as const;
 
 /** A snippet that makes a DHCP server send machines here. Pure. */

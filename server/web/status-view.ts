@@ -1,7 +1,6 @@
 import type { JobStatus } from '../assets/job.ts';
 import type { ClusterDescription } from '../cluster/describe.ts';
 import type { Missing } from '../doctor/missing.ts';
-import { BOOT_FILES } from '../doctor/missing.ts';
 import { formatProblem } from '../document/problem.ts';
 import { describeEvent } from '../events/describe.ts';
 import type { Event } from '../events/kinds.ts';
@@ -9,6 +8,7 @@ import type { InventoryKeeper } from '../inventory/keeper.ts';
 import type { HostSpec } from '../inventory/model.ts';
 import { type HostSummary, type Observed, summariseHost } from '../machine/describe-host.ts';
 import type { Advertised } from '../net/advertise.ts';
+import { BOOT_FILES } from '../netboot/dhcp.ts';
 import type { Readiness } from '../readiness.ts';
 import type { TransferStatus } from '../tftp/service.ts';
 import { clusterCard } from './cluster-card.ts';
