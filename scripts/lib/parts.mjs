@@ -267,11 +267,21 @@ const PARTS = {
     packages: ['fdisk'],
     main: /^fdisk$/,
     find: (root) => [
-      ...(root ? [] : onPath('sfdisk')),
+      ...(root ? [] : ofSystem('sfdisk')),
       ...['usr/sbin', 'sbin'].map((dir) => join(root || '/', dir, 'sfdisk')),
     ],
     probe: (path) => [path, '--version'],
     version: /^sfdisk from util-linux (\S+)/m,
+  },
+  /** path: the program */
+  make: {
+    what: 'make',
+    why: 'post-install steps can be run with it',
+    packages: ['make'],
+    main: /^make$/,
+    find: (root) => candidates(root, 'make'),
+    probe: (path) => [path, '--version'],
+    version: /^GNU Make (\S+)/,
   },
   /** path: the Perl script */
   mmdebstrap: {

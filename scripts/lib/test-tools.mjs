@@ -10,6 +10,8 @@ const TOOLS = /** @type {const} */ ({
   sshKeygen: 'ssh-keygen',
   xz: 'xz',
   bzip2: 'bzip2',
+  sfdisk: 'sfdisk',
+  make: 'make',
 });
 
 /**
