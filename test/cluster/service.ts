@@ -1,13 +1,13 @@
 import { onTestFinished } from 'vitest';
 import { Vault } from '../../server/access/vault.ts';
 import type { ApiNode, ClusterApi, NodeChange } from '../../server/cluster/kubernetes-api.ts';
-import { ClusterService } from '../../server/cluster/service.ts';
 import type { Event } from '../../server/events/kinds.ts';
 import { EventLog } from '../../server/events/log.ts';
 import type { Inventory } from '../../server/inventory/model.ts';
 import type { Store } from '../../server/store/store.ts';
 import { TemplateFolders, templateFolders } from '../../server/templating/template-folders.ts';
 import { ROOT } from '../support/appliance.ts';
+import { ProvisionedClusters } from '../support/machines.ts';
 import { until } from '../support/poll.ts';
 import { indexOf } from './inventory.ts';
 
@@ -95,7 +95,7 @@ export function nodeNamed(name: string, ready: 'True' | 'False', more: Partial<A
 }
 
 export interface TestClusters {
-  service: ClusterService;
+  service: ProvisionedClusters;
   events: EventLog;
   api: FakeApi;
   heard: Event[];
@@ -116,7 +116,7 @@ export function clustersOn(
   const api = new FakeApi();
   const opened: string[] = [];
   const index = indexOf(inventory);
-  const service = new ClusterService({
+  const service = new ProvisionedClusters({
     store,
     events,
     now,

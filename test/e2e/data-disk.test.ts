@@ -34,8 +34,8 @@ describe.skipIf(tools === undefined)('a host that runs from RAM and has a disk',
   const test = labTest({
     tools,
     hosts: `
-  - { name: keeper, pool: ram, disk: /dev/vda, macs: ['${KEEPER}'] }
-  - { name: member, pool: ram, disk: /dev/vda, macs: ['${MEMBER}'] }
+  - { name: keeper, pool: ram, identity: kept, disk: /dev/vda, macs: ['${KEEPER}'] }
+  - { name: member, pool: ram, identity: kept, disk: /dev/vda, macs: ['${MEMBER}'] }
 `,
   });
 
@@ -72,7 +72,7 @@ describe.skipIf(tools === undefined)('a host that runs from RAM and has a disk',
     expect(wordsOf(last)).toEqual(ON_DATA.map(() => 'third'));
   });
 
-  test.concurrent('and is a member of a cluster is held when its disk comes back empty, until it is to begin anew', async ({
+  test.concurrent('is a candidate when its disk comes back empty, until a reinstall is requested', async ({
     lab,
     boot,
   }) => {
@@ -81,30 +81,19 @@ describe.skipIf(tools === undefined)('a host that runs from RAM and has a disk',
     const joined = await member.boot('guest.report=kubeadm-done');
     expectProvisioned(joined, 'member', [...STAGES_FROM_POINTER, 'kubeadm-done']);
 
-    const reason = 'it is a member of its cluster, but what it kept on its data partition is gone';
-    const expectHeld = async (held: Boot): Promise<void> => {
-      expect(held.serial).toContain('railhead: the data partition /dev/vda1 is empty');
-      expect(held.serial).toContain(`member is held: ${reason}`);
-      expect(held.serial).toContain('GUEST: FAILED: /opt/railhead/bin/railhead-node register');
-      expect(ofKind(held, 'agent.registered', 'member')).toEqual([]);
-      expect(ofKind(held, 'boot.held', 'member')).toMatchObject([
-        { attempt: held.attempt, data: { reason } },
-      ]);
-      expect(JSON.parse(await lab.get('/api/v1/hosts/member'))).toMatchObject({
-        state: 'quarantined',
-        hold: reason,
-      });
-    };
     await member.newDisk();
-    await expectHeld(await member.boot('guest.patience=8'));
-    // The partition is there by now, but nothing of what makes the host a member.
-    expect(await lab.cli('release', 'member')).toMatchObject({ code: 0 });
-    await expectHeld(await member.boot('guest.patience=8'));
+    const lost = await member.boot('guest.patience=8');
+    expect(lost.serial).toContain('railhead: the data partition /dev/vda1 is empty');
+    expect(lost.serial).toContain('railhead: this machine is a candidate');
+    expect(lost.serial).toContain('GUEST: FAILED: /opt/railhead/bin/railhead-node register');
+    expect(mountsOf(lost).map(({ path }) => path)).toEqual(['/var/lib/railhead-data']);
+    expect(ofKind(lost, 'agent.registered', 'member')).toEqual([]);
+    expect(ofKind(lost, 'agent.alarm', 'member')).toHaveLength(1);
 
-    for (const order of ['reinstall', 'release']) {
-      expect(await lab.cli(order, 'member')).toMatchObject({ code: 0 });
-    }
-    expectProvisioned(await member.boot(), 'member', STAGES_FROM_POINTER);
+    expect(await lab.cli('reinstall', 'member')).toMatchObject({ code: 0 });
+    const again = await member.boot();
+    expectProvisioned(again, 'member', STAGES_FROM_POINTER);
+    expect(ofKind(again, 'agent.registered', 'member')).toMatchObject([{ data: { generation: 2 } }]);
   });
 });
 

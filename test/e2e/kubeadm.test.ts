@@ -1,7 +1,6 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { truncateSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect } from 'vitest';
-import { AGENT_ALIVE_MS } from '../../server/machine/host-record.ts';
 import { ofKind, stagesOf } from '../support/boot-facts.ts';
 import { ControlPlane, ensureControlPlane, freePort, machineAddress } from '../support/control-plane.ts';
 import { withDiskPrograms } from '../support/disk-guest.ts';
@@ -191,7 +190,7 @@ pools:
     boot,
   }) => {
     // As long as it could still be on, whoever has its MAC gets nothing.
-    const { kernelLine } = await until('it is taken to be off', () => lab.openBoot(C1), 2 * AGENT_ALIVE_MS);
+    const { kernelLine } = await until('it is taken to be off', () => lab.openBoot(C1), 90_000);
     const again = await boot({ firmware: 'bios', mac: C1, disk: play.disk, kernelLine });
     expect(again.serial).toContain('the data partition /dev/vda1 is kept');
     expect(orderOf(again)).toEqual(BEFORE);

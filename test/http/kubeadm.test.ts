@@ -6,8 +6,10 @@ import pino from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { buildHttpApp } from '../../server/http/app.ts';
 import { giveOrder } from '../../server/machine/requests.ts';
+import { endWindow } from '../../server/machine/windows.ts';
 import { INITRD, imageOf, KERNEL } from '../../server/netboot/images.ts';
 import { httpContext } from '../support/http-context.ts';
+import { provisioned } from '../support/machines.ts';
 import { until } from '../support/poll.ts';
 
 const URL = '/agent/v1/kubeadm';
@@ -28,14 +30,17 @@ async function world() {
   for (const file of [KERNEL, INITRD]) await writeFile(join(image, file), file);
   const menu = (await plain.inject('/boot.ipxe?mac=52:54:00:12:34:01')).body;
   const attempt = /\/boot\/([\w-]{22})\//.exec(menu)![1]!;
-  await context.boot.attempts.open((await context.boot.attemptOf(attempt))!.attempt.id, host, '127.0.0.1');
+  await context.boot.attempts.open((await context.boot.attemptOf(attempt))!.attempt.id, host, {
+    address: '127.0.0.1',
+    isOwnNic: false,
+  });
   const post = (url: string, token: string, more: object = {}) =>
     secure.inject({ method: 'POST', url, headers: { authorization: `Bearer ${token}`, ...more } });
   const registered = await secure.inject({
     method: 'POST',
     url: '/agent/v1/register',
     headers: { authorization: `Bearer ${attempt}` },
-    body: { nonce: 'a-nonce-that-the-machine-made' },
+    body: { secret: 'ab'.repeat(32), bootId: 'b1' },
   });
   return { context, plain, host, attempt, own: registered.json().token as string, post };
 }
@@ -77,16 +82,26 @@ it('answers with JSON, or with an archive that the script of the host takes apar
   ]);
 });
 
-it('gives a held host nothing, and nothing is begun', async () => {
+it('a hold is about the next boot: a machine that runs gets its answer', async () => {
   const { context, host, own, post } = await world();
   await giveOrder(context.events, host, { order: 'hold', reason: 'by hand' }, Date.now());
-  expect(await post(URL, own)).toMatchObject({ statusCode: 503 });
-  expect(await context.store.db.selectFrom('init_claims').selectAll().execute()).toEqual([]);
+  expect(await post(URL, own)).toMatchObject({ statusCode: 200 });
+});
+
+it('serves nobody when the provisioning window is closed', async () => {
+  const { context, own, post } = await world();
+  expect(await post(URL, own)).toMatchObject({ statusCode: 200 });
+  await endWindow(context.store.db, 'n1', 'joined', Date.now());
+  const closed = await post(URL, own);
+  expect(closed).toMatchObject({ statusCode: 503 });
+  expect(closed.body).toContain('railhead reinstall n1');
+  expect(closed.body).not.toContain('PRIVATE KEY');
 });
 
 it('says with 503 what it waits for, and so does an event of the host', async () => {
   const { context, own, post, host } = await world();
-  await context.clusters.answer({ ...host, name: 'another' }, '10.0.0.9');
+  const machine = await provisioned(context.store.db, 'another', Date.now());
+  await context.clusters.answer({ ...host, name: 'another' }, { machine, address: '10.0.0.9' });
   const answer = await post(URL, own);
   expect(answer.statusCode).toBe(503);
   expect(answer.json()).toMatchObject({

@@ -12,12 +12,14 @@ import { Gate } from '../../server/machine/gate.ts';
 import { giveOrder } from '../../server/machine/requests.ts';
 import { REPORTED_STAGES } from '../../server/machine/stages.ts';
 import { INITRD, imageOf, KERNEL } from '../../server/netboot/images.ts';
-import { updateHostRow } from '../../server/store/hosts.ts';
+import { candidatesOf } from '../../server/store/machines.ts';
 import { httpContext } from '../support/http-context.ts';
 
 const MAC = '52:54:00:12:34:01';
 const HOST = 'n1';
-const NONCE = 'a-nonce-that-the-machine-made';
+const SECRET = 'ab'.repeat(32);
+const BODY = { secret: SECRET, bootId: 'boot-1' };
+const OTHER = { secret: 'cd'.repeat(32), bootId: 'boot-2' };
 
 interface World {
   plain: FastifyInstance;
@@ -70,7 +72,7 @@ async function world(install: 'ram' | 'disk' = 'ram'): Promise<World> {
   const menu = (await plain.inject(`/boot.ipxe?mac=${MAC}`)).body;
   const token = tokenIn(menu);
   const id = (await context.boot.attemptOf(token))!.attempt.id;
-  await context.boot.attempts.open(id, host, '127.0.0.1');
+  await context.boot.attempts.open(id, host, { address: '127.0.0.1', isOwnNic: true });
   return {
     plain,
     secure,
@@ -128,16 +130,16 @@ it('the real configuration is nowhere on plain HTTP, and needs the header beside
 it('nothing that can be read in the database is a token or a configuration', async () => {
   const { plain, token, context, ask } = await world();
   await plain.inject(`/boot/${token}/pointer.ign`);
-  const own = (await ask('POST', '/agent/v1/register', { body: { nonce: NONCE } })).json().token;
+  const own = (await ask('POST', '/agent/v1/register', { body: BODY })).json().token;
   const dump: string[] = [];
-  for (const table of ['attempts', 'agents', 'frozen_configs', 'events', 'hosts', 'first_boots'] as const) {
+  for (const table of ['attempts', 'machines', 'frozen_configs', 'events', 'hosts', 'first_boots'] as const) {
     const rows = await context.store.db.selectFrom(table).selectAll().execute();
     dump.push(
       JSON.stringify(rows),
       ...rows.map((row) => ('sealed' in row ? row.sealed.toString('latin1') : '')),
     );
   }
-  for (const secret of [token, own, NONCE, 'purpose']) expect(dump.join('\n')).not.toContain(secret);
+  for (const secret of [token, own, SECRET, 'purpose']) expect(dump.join('\n')).not.toContain(secret);
 });
 
 it('a configuration that can not be made yet is waited for at the TLS URL, and is an event', async () => {
@@ -155,40 +157,100 @@ it('a configuration that can not be made yet is waited for at the TLS URL, and i
   expect((await ask('GET', `/boot/${token}/config.ign`)).statusCode).toBe(200);
 });
 
-it('registers once: again with the same nonce is the same answer, another nonce is an alarm that stops everything', async () => {
-  const { ask, token, context } = await world();
-  const register = (nonce: string) => ask('POST', '/agent/v1/register', { body: { nonce } });
-  const first = await register(NONCE);
+it('registers: the same secret again is the same answer, another one is a candidate that changes nothing', async () => {
+  const { ask, context } = await world();
+  const register = (body: object) => ask('POST', '/agent/v1/register', { body });
+  const first = await register(BODY);
   expect(first.statusCode).toBe(200);
-  expect(first.json()).toMatchObject({ host: HOST, token: expect.stringMatching(/^[\w-]{22}$/) });
-  expect((await register(NONCE)).json()).toEqual(first.json());
+  expect(first.json()).toMatchObject({
+    host: HOST,
+    generation: 1,
+    token: expect.stringMatching(/^[\w-]{22}$/),
+    interval: 10,
+  });
+  expect((await register(BODY)).json()).toEqual(first.json());
   const own = first.json().token;
   const report = () => ask('POST', '/agent/v1/stage', { token: own, body: { stage: 'provisioned' } });
   expect((await report()).statusCode).toBe(200);
 
-  expect((await register('another-machine-made-this')).statusCode).toBe(403);
+  const other = await register(OTHER);
+  expect(other.statusCode).toBe(503);
+  expect(other.json().error).toMatchObject({ code: 'RH_CANDIDATE', details: { retryAfter: 30 } });
+  await register(OTHER);
   expect(await context.events.list({ kind: 'agent.alarm', limit: 5 })).toMatchObject([{ host: HOST }]);
-  expect((await ask('GET', `/boot/${token}/config.ign`)).statusCode).toBe(503);
-  expect((await register(NONCE)).statusCode).toBe(503);
-  expect((await report()).statusCode).toBe(401);
-  await giveOrder(context.events, context.inventory.index.host(HOST)!, { order: 'release' }, Date.now());
-  // The boot that both had is over: the machine boots anew.
-  expect((await register(NONCE)).statusCode).toBe(401);
+  expect((await report()).statusCode).toBe(200);
+  expect((await register(BODY)).json()).toEqual(first.json());
 });
 
-it('a machine whose agent is alive is not offered another boot', async () => {
-  const { plain, ask } = await world();
-  await ask('POST', '/agent/v1/register', { body: { nonce: NONCE } });
-  expect((await plain.inject(`/boot.ipxe?mac=${MAC}`)).body).toMatch(
-    /its agent was heard of within 45 s\nsleep 30/,
+it('a known secret needs no token: a machine that boots from its disk has none', async () => {
+  const { secure, ask } = await world();
+  const { token } = (await ask('POST', '/agent/v1/register', { body: BODY })).json();
+  const register = (body: object) =>
+    secure.inject({ method: 'POST', url: '/agent/v1/register', body, headers: { accept: 'text/plain' } });
+  const again = await register({ ...BODY, bootId: 'boot-2' });
+  expect(again.body).toBe(`host=n1\ngeneration=1\ntoken=${token}\ninterval=10\n`);
+  expect((await ask('POST', '/agent/v1/stage', { token, body: { stage: 'provisioned' } })).statusCode).toBe(
+    200,
   );
+  expect((await register(OTHER)).statusCode).toBe(401);
+});
+
+it('an operator trusts a candidate: it is the host from then on, and the former machine is not', async () => {
+  const { ask, context } = await world();
+  const register = (body: object) => ask('POST', '/agent/v1/register', { body });
+  const { token: former } = (await register(BODY)).json();
+  await register(OTHER);
+  const host = context.inventory.index.host(HOST)!;
+  const [candidate] = await candidatesOf(context.store.db, HOST);
+  await context.machines.registrations.trust(host, candidate!.id);
+  const trusted = await register(OTHER);
+  expect(trusted.json()).toMatchObject({ host: HOST, generation: 2 });
+  const heartbeat = (token: string) => ask('POST', '/agent/v1/heartbeat', { token, body: {} });
+  expect((await heartbeat(former)).statusCode).toBe(401);
+  expect((await heartbeat(trusted.json().token)).json()).toEqual({ interval: 10 });
+  expect(await candidatesOf(context.store.db, HOST)).toEqual([]);
+  expect((await register(BODY)).statusCode).toBe(503);
+});
+
+it('its own secret on other hardware is a candidate; trusting it changes nothing else', async () => {
+  const { ask, context } = await world();
+  const register = (uuid: string, bootId: string) =>
+    ask('POST', '/agent/v1/register', { body: { ...BODY, bootId, hardware: { uuid } } });
+  const first = (await register('4c4c4544-0042-3510-8052-b4c04f384332', 'boot-1')).json();
+  const moved = '4c4c4544-0042-3510-8052-b4c04f384333';
+  expect((await register(moved, 'boot-2')).json().error.message).toMatch(/the secret of n1, but its UUID is/);
+  const [candidate] = await candidatesOf(context.store.db, HOST);
+  await context.machines.trust(context.inventory.index.host(HOST)!, candidate!.id);
+  expect((await register(moved, 'boot-2')).json()).toEqual(first);
+});
+
+it('a reinstall opens a window for the next identity, and the running machine does not use it up', async () => {
+  const { ask, context } = await world();
+  const register = (body: object) => ask('POST', '/agent/v1/register', { body });
+  await register(BODY);
+  const host = context.inventory.index.host(HOST)!;
+  await giveOrder(context.events, host, { order: 'reinstall' }, Date.now());
+  const isRequested = async () => (await context.boot.attempts.recordOf(HOST)).reinstallAt !== undefined;
+  expect((await register({ ...BODY, bootId: 'boot-3' })).json()).toMatchObject({ generation: 1 });
+  expect(await isRequested()).toBe(true);
+  expect((await register(OTHER)).json()).toMatchObject({ generation: 2 });
+  expect(await isRequested()).toBe(false);
+});
+
+it('a machine that runs is not offered another boot, until it says that it goes down', async () => {
+  const { plain, ask } = await world();
+  const { token } = (await ask('POST', '/agent/v1/register', { body: BODY })).json();
+  const menu = async () => (await plain.inject(`/boot.ipxe?mac=${MAC}`)).body;
+  expect(await menu()).toMatch(/it was heard of a moment ago\nsleep 30/);
+  await ask('POST', '/agent/v1/heartbeat', { token, body: { rebooting: true } });
+  expect(await menu()).toContain('/kernel');
 });
 
 it('an offer that was kept from before opens nothing once the host is up, and what the host has stays good', async () => {
   const { plain, ask, token: first } = await world();
   const kept = tokenIn((await plain.inject(`/boot.ipxe?mac=${MAC}`)).body);
   expect(kept).not.toBe(first);
-  const own = (await ask('POST', '/agent/v1/register', { body: { nonce: NONCE } })).json().token;
+  const own = (await ask('POST', '/agent/v1/register', { body: BODY })).json().token;
   expect((await plain.inject(`/boot/${kept}/kernel`)).statusCode).toBe(404);
   expect((await plain.inject(`/boot/${kept}/pointer.ign`)).statusCode).toBe(404);
   const shown = { authorization: `Bearer ${kept}` };
@@ -213,22 +275,6 @@ it('an offer that was kept from before does not end the token on the disk of a h
   expect((await ask('GET', `/boot/${firstBoot}/config.ign`, { token: firstBoot })).statusCode).toBe(200);
 });
 
-it('an order to begin anew is not taken back by who has only heard the token', async () => {
-  const { plain, ask, context } = await world();
-  const host = context.inventory.index.host(HOST)!;
-  await giveOrder(context.events, host, { order: 'reinstall' }, Date.now());
-  const heard = tokenIn((await plain.inject(`/boot.ipxe?mac=${MAC}`)).body);
-  const isOrdered = async () => (await context.boot.attempts.recordOf(HOST)).reinstallAt !== undefined;
-  const body = { stage: 'ignition-done' };
-  const headers = { authorization: `Bearer ${heard}` };
-  expect((await plain.inject({ method: 'POST', url: '/agent/v1/stage', headers, body })).statusCode).toBe(
-    403,
-  );
-  expect(await isOrdered()).toBe(true);
-  expect((await ask('POST', '/agent/v1/stage', { token: heard, body })).statusCode).toBe(200);
-  expect(await isOrdered()).toBe(false);
-});
-
 it.each(
   REPORTED_STAGES.slice(REPORTED_STAGES.indexOf('ignition-done')).filter((stage) => stage !== 'failed'),
 )('that a host is at %s is not believed over plain HTTP, where everybody hears its token', async (stage) => {
@@ -241,13 +287,13 @@ it.each(
 
 it('an IPv4 address is the same one on a socket for both families', async () => {
   const { secure, plain, context } = await world();
-  const heard = tokenIn((await plain.inject(`/boot.ipxe?mac=${MAC}`)).body);
   const remoteAddress = '::ffff:10.0.0.7';
+  const heard = tokenIn((await plain.inject({ url: `/boot.ipxe?mac=${MAC}`, remoteAddress })).body);
   // Files go straight to the socket, and there is none: what counts is that it was asked for.
   await plain.inject({ url: `/boot/${heard}/kernel`, remoteAddress }).catch(() => {});
   expect((await context.boot.attemptOf(heard))?.attempt.openedFrom).toBe('10.0.0.7');
   const headers = { authorization: `Bearer ${heard}` };
-  const body = { nonce: NONCE };
+  const body = BODY;
   await secure.inject({ method: 'POST', url: '/agent/v1/register', headers, body, remoteAddress });
   expect(await context.events.list({ kind: 'agent.registered', limit: 1 })).toMatchObject([
     { data: { address: '10.0.0.7' } },
@@ -257,12 +303,12 @@ it('an IPv4 address is the same one on a socket for both families', async () => 
 it('a stranger on the same link with the token gets nothing', async () => {
   const { ask, token, context, refusals } = await world();
   const asker: Asker = { address: '10.0.0.66', isAttached: true, mac: 'aa:bb:cc:00:00:01' };
-  const credential = (await context.agents.credentials.find(token, ['attempt']))!;
+  const credential = (await context.machines.credentials.find(token, ['attempt']))!;
   const strict = new Gate({
     store: context.store,
     events: context.events,
-    now: Date.now,
-    policy: { expiryMs: 1000, checkMac: true, refuseOtherAddress: false },
+    idleMs: () => 0,
+    policy: { expiryMs: 1000, checkMac: true, refuseOtherAddress: false, hostsWithoutMacs: 'wait' },
     askerOf: () => asker,
     isNews: () => true,
   });
@@ -288,7 +334,7 @@ it('an installer gets its own configuration, and a stub for the disk that outliv
   // Days later, from another address, without asking for a menu.
   const config = () => ask('GET', `/boot/${firstBoot}/config.ign`, { token: firstBoot });
   expect((await config()).json()).toMatchObject({ purpose: 'system', token: firstBoot });
-  const registered = await ask('POST', '/agent/v1/register', { token: firstBoot, body: { nonce: NONCE } });
+  const registered = await ask('POST', '/agent/v1/register', { token: firstBoot, body: BODY });
   const own = registered.json().token;
   await ask('POST', '/agent/v1/stage', { token: own, body: { stage: 'boot-complete' } });
   expect((await config()).statusCode).toBe(200);
@@ -310,18 +356,52 @@ it('a machine that runs from RAM has no first boot from disk', async () => {
   expect((await ask('POST', '/agent/v1/first-boot')).statusCode).toBe(403);
 });
 
-it('a member whose data is gone is held, never joined silently; one that kept it registers', async () => {
-  const { ask, context } = await world();
-  const host = context.inventory.index.host(HOST)!;
-  const now = Date.now();
-  await updateHostRow(context.store.db, HOST, { joined_at: now }, { state: 'joined', now });
-  const register = (data: string) =>
-    ask('POST', '/agent/v1/register', { body: { nonce: NONCE, facts: { data } } });
-  const lost = await register('empty');
-  expect(lost.statusCode).toBe(503);
-  expect(lost.json().error.message).toMatch(/held: it is a member of its cluster, but what it kept/);
-  expect((await register('kept')).statusCode).toBe(503);
-  expect(await context.boot.decide(host)).toMatchObject({ action: 'hold' });
-  await updateHostRow(context.store.db, HOST, { hold_reason: null }, { state: 'joined', now });
-  expect((await register('kept')).statusCode).toBe(200);
+it('HEAD changes nothing: no boot is opened by it', async () => {
+  const { plain, context } = await world();
+  const heard = tokenIn(
+    (await plain.inject({ url: `/boot.ipxe?mac=${MAC}`, remoteAddress: '10.0.0.7' })).body,
+  );
+  for (const file of ['kernel', 'pointer.ign']) {
+    await plain
+      .inject({ method: 'HEAD', url: `/boot/${heard}/${file}`, remoteAddress: '10.0.0.66' })
+      .catch(() => {});
+  }
+  expect((await context.boot.attemptOf(heard))?.attempt).toMatchObject({
+    isOpen: false,
+    openedFrom: '10.0.0.7',
+  });
+});
+
+it('an overheard token does not make a boot fail that has its configuration', async () => {
+  const { plain, ask, token, context } = await world();
+  const headers = { authorization: `Bearer ${token}` };
+  const fail = () =>
+    plain.inject({
+      method: 'POST',
+      url: '/agent/v1/stage',
+      headers,
+      body: { stage: 'failed', message: 'x' },
+    });
+  expect((await fail()).statusCode).toBe(200);
+  await ask('GET', `/boot/${token}/config.ign`);
+  expect((await fail()).statusCode).toBe(403);
+  expect((await context.boot.attempts.find(token))?.stage).toBe('config-sent');
+});
+
+it('boots that others open by plain GETs do not hold a host, and do not end its own boot', async () => {
+  const { plain, ask, token, context } = await world();
+  for (let last = 60; last < 70; last++) {
+    const remoteAddress = `10.0.0.${last}`;
+    const other = tokenIn((await plain.inject({ url: `/boot.ipxe?mac=${MAC}`, remoteAddress })).body);
+    await plain.inject({ url: `/boot/${other}/kernel`, remoteAddress }).catch(() => {});
+    const report = {
+      method: 'POST',
+      url: '/agent/v1/stage',
+      headers: { authorization: `Bearer ${other}` },
+    } as const;
+    await plain.inject({ ...report, body: { stage: 'failed' }, remoteAddress });
+  }
+  expect(await context.boot.decide(context.inventory.index.host(HOST)!)).toMatchObject({ action: 'run' });
+  await ask('GET', `/boot/${token}/config.ign`);
+  expect((await ask('POST', '/agent/v1/register', { body: BODY })).statusCode).toBe(200);
 });

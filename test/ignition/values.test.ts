@@ -56,7 +56,9 @@ it.each([
 });
 
 it('only what a person has ordered empties a disk', () => {
-  expect(valuesFor(lab(), { wipe: true })).toMatchObject({ env: { disk: 'RAILHEAD_DATA_WIPE=yes\n' } });
+  expect(valuesFor(lab(), { wipe: true })).toMatchObject({
+    env: { disk: expect.stringContaining('RAILHEAD_DATA_WIPE=yes\n') },
+  });
 });
 
 it('sysexts: without an image there is no URL and no hash, but the names are there', () => {

@@ -1,19 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import { type AdmitInput, admit } from '../../server/machine/admit.ts';
+import { type AdmitInput, type AdmitPolicy, admit } from '../../server/machine/admit.ts';
 import { hostSpec } from '../support/hosts.ts';
 
 const MAC = '52:54:00:12:34:01';
-const policy = { expiryMs: 3_600_000, checkMac: true, refuseOtherAddress: false };
+const policy: AdmitPolicy = {
+  expiryMs: 3_600_000,
+  checkMac: true,
+  refuseOtherAddress: false,
+  hostsWithoutMacs: 'wait',
+};
 const attached = { address: '10.0.0.9', isAttached: true, mac: MAC };
 const routed = { address: '192.168.9.9', isAttached: false };
 
 const base: AdmitInput = {
   host: { ...hostSpec(), macs: [MAC, '52:54:00:12:34:02'] },
   asker: attached,
-  lastProgress: 1_000_000,
+  idleMs: 0,
   openedFrom: '10.0.0.9',
   policy,
-  now: 1_000_000,
 };
 
 describe('who gets what only one host may have', () => {
@@ -43,7 +47,18 @@ describe('who gets what only one host may have', () => {
     },
     {
       what: 'a host that is known by its UUID only',
-      change: { host: { ...hostSpec(), macs: [] }, asker: { ...attached, mac: 'aa:bb:cc:00:00:01' } },
+      change: { host: { ...hostSpec(), macs: [] } },
+      verdict: 'wait',
+      says: /n1 has no `macs`, so its NIC can't be checked/,
+    },
+    {
+      what: 'the same, where that is accepted',
+      change: { host: { ...hostSpec(), macs: [] }, policy: { ...policy, hostsWithoutMacs: 'accept' } },
+      verdict: 'admitted',
+    },
+    {
+      what: 'the same, behind a router, where no NIC can be seen',
+      change: { host: { ...hostSpec(), macs: [] }, asker: routed, openedFrom: routed.address },
       verdict: 'admitted',
     },
     {
@@ -65,13 +80,13 @@ describe('who gets what only one host may have', () => {
     },
     {
       what: 'one that was silent for too long',
-      change: { now: 1_000_000 + 3_600_001 },
+      change: { idleMs: 3_600_001 },
       verdict: 'refused',
       says: /has expired: nothing was heard for 60 minutes/,
     },
     {
       what: 'one whose token has no time limit',
-      change: { now: 1e15, lastProgress: undefined },
+      change: { idleMs: undefined },
       verdict: 'admitted',
     },
     { what: 'a host that is held', change: { hold: 'smoke' }, verdict: 'wait', says: /n1 is held: smoke/ },

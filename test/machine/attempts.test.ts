@@ -1,9 +1,11 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { EventLog } from '../../server/events/log.ts';
 import { Attempts, idOf } from '../../server/machine/attempts.ts';
+import { Liveness } from '../../server/machine/liveness.ts';
 import { observeHost } from '../../server/machine/observe.ts';
 import { OverdueWatch } from '../../server/machine/overdue.ts';
 import { giveOrder } from '../../server/machine/requests.ts';
+import type { Stage } from '../../server/machine/stages.ts';
 import { findHostRow, updateHostRow } from '../../server/store/hosts.ts';
 import { hostSpec } from '../support/hosts.ts';
 import { onEveryStore, type StoreKind } from '../support/stores.ts';
@@ -19,10 +21,19 @@ const offer = {
 async function world(kind: StoreKind) {
   const store = await kind.open();
   let time = 1_000_000;
+  let steady = 0;
   const now = () => time;
   const events = new EventLog({ store, now, keepCount: 1000, keepDays: 1000 });
   onTestFinished(() => events.stop());
-  const attempts = new Attempts({ store, events, now, tokenOf: (seed) => `token-${seed}`.slice(0, 22) });
+  const attempts = new Attempts({
+    store,
+    events,
+    now,
+    tokenOf: (seed) => `token-${seed}`.slice(0, 22),
+    clock: () => steady,
+    liveness: new Liveness({ clock: () => steady, hosts: () => 1 }),
+    onJoined: async () => {},
+  });
   const host = hostSpec();
   const kinds = async () =>
     (await events.list({ limit: 100 })).map((event) => [event.kind, Object.values(event.data)[0]]);
@@ -35,14 +46,28 @@ async function world(kind: StoreKind) {
     now,
     pass: (seconds: number) => {
       time += seconds * 1000;
+      steady += seconds * 1000;
     },
-    boot: async () => {
+    setClock: (seconds: number) => {
+      time += seconds * 1000;
+    },
+    /** `to`: how far it gets. */
+    boot: async (to: Stage = 'kernel-sent') => {
       const id = idOf(await attempts.offer(host, offer));
       await attempts.reach(id, host, 'kernel-sent');
+      if (to !== 'kernel-sent') await attempts.reach(id, host, to);
+      return id;
+    },
+    openFrom: async (address: string, { isOwnNic = false, to = 'menu' as Stage } = {}) => {
+      const id = idOf(await attempts.offer(host, offer, address));
+      await attempts.open(id, host, { address, isOwnNic });
+      if (to !== 'menu') await attempts.reach(id, host, to);
       return id;
     },
   };
 }
+
+const at = (address: string) => ({ address, isOwnNic: false });
 
 onEveryStore('boot attempts', (kind) => {
   it('a menu that is asked for again has the same token, until its kernel is fetched or it promises something else', async () => {
@@ -92,21 +117,73 @@ onEveryStore('boot attempts', (kind) => {
     expect(await attempts.find('../../etc/passwd')).toBeUndefined();
   });
 
-  it('only attempts that were opened and got nowhere count, and success forgets them', async () => {
+  it('only boots that got their configuration and nothing more count as failed, and success forgets them', async () => {
     const { attempts, host, boot } = await world(kind);
-    expect((await attempts.recordOf('n1')).failures).toBe(0);
-    await boot();
-    expect((await attempts.recordOf('n1')).failures).toBe(1);
-    await attempts.offer(host, { ...offer, image: 'another' });
-    expect((await attempts.recordOf('n1')).failures).toBe(1);
-    await boot();
-    await boot();
-    expect((await attempts.recordOf('n1')).failures).toBe(3);
-    const id = await boot();
+    const failures = async () => (await attempts.recordOf('n1')).failures;
+    for (let count = 0; count < 5; count++) await boot('pointer-sent');
+    expect(await failures()).toBe(0);
+    await boot('config-sent');
+    expect(await failures()).toBe(1);
+    await boot('config-sent');
+    await boot('config-sent');
+    expect(await failures()).toBe(3);
+    const id = await boot('config-sent');
     await attempts.reach(id, host, 'boot-complete');
-    expect((await attempts.recordOf('n1')).failures).toBe(0);
-    await boot();
-    expect((await attempts.recordOf('n1')).failures).toBe(1);
+    expect(await failures()).toBe(0);
+  });
+
+  it('opening a boot ends no other, but the one of the same address', async () => {
+    const { attempts, openFrom } = await world(kind);
+    const first = await openFrom('10.0.0.1');
+    const other = await openFrom('10.0.0.2');
+    expect(await attempts.byId(first)).toMatchObject({ isOpen: true });
+    const again = await openFrom('10.0.0.1');
+    expect(await attempts.byId(first)).toBeUndefined();
+    for (const id of [other, again]) expect(await attempts.byId(id)).toMatchObject({ isOpen: true });
+  });
+
+  it('of too many boots the oldest without a configuration ends first, and never one from a NIC of the host', async () => {
+    const { attempts, openFrom, pass } = await world(kind);
+    const own = await openFrom('10.0.0.1', { isOwnNic: true });
+    pass(1);
+    const configured = await openFrom('10.0.0.2', { to: 'config-sent' });
+    pass(1);
+    const strangers: string[] = [];
+    for (let last = 3; last < 9; last++) {
+      strangers.push(await openFrom(`10.0.0.${last}`));
+      pass(1);
+    }
+    const isLive = async (id: string) => (await attempts.byId(id)) !== undefined;
+    expect(await isLive(own)).toBe(true);
+    expect(await isLive(configured)).toBe(true);
+    expect(await Promise.all(strangers.map(isLive))).toEqual([false, false, false, false, true, true]);
+    const owns = [];
+    for (let last = 20; last < 24; last++) owns.push(await openFrom(`10.0.0.${last}`, { isOwnNic: true }));
+    expect(await Promise.all(owns.map(isLive))).toEqual([true, true, true, true]);
+    const late = await openFrom('10.0.0.66');
+    expect(await attempts.byId(late)).toMatchObject({ isOpen: false });
+    expect(await Promise.all(owns.map(isLive))).toEqual([true, true, true, true]);
+  });
+
+  it('a clock that is set in the middle of a boot does not end it, and time that passes does', async () => {
+    const { attempts, boot, pass, setClock } = await world(kind);
+    const attempt = (await attempts.byId(await boot()))!;
+    setClock(2 * 3600);
+    expect(attempts.idleMs(attempt)).toBe(0);
+    setClock(-365 * 24 * 3600);
+    expect(attempts.idleMs(attempt)).toBe(0);
+    setClock(365 * 24 * 3600);
+    pass(90);
+    expect(attempts.idleMs(attempt)).toBe(90_000);
+  });
+
+  it('a menu that somebody else asked for has another token', async () => {
+    const { attempts, host } = await world(kind);
+    const own = await attempts.offer(host, offer, '10.0.0.1');
+    expect(await attempts.offer(host, offer, '10.0.0.66')).not.toBe(own);
+    expect(await attempts.offer(host, offer, '10.0.0.1')).toBe(own);
+    for (let last = 100; last < 110; last++) await attempts.offer(host, offer, `10.0.0.${last}`);
+    expect(await attempts.find(own)).toBeUndefined();
   });
 
   it('the report of a finished installation, and nothing else, clears the order to install', async () => {
@@ -122,7 +199,7 @@ onEveryStore('boot attempts', (kind) => {
 
   it('a hold stays until it is released, which also forgets failures', async () => {
     const { attempts, events, host, store, boot, now } = await world(kind);
-    await boot();
+    await boot('config-sent');
     await giveOrder(events, host, { order: 'hold', reason: 'smoke' }, now());
     expect(await attempts.recordOf('n1')).toMatchObject({ hold: { reason: 'smoke' }, failures: 1 });
     expect(await observeHost(store.db, host, now())).toMatchObject({ state: 'quarantined', hold: 'smoke' });
@@ -191,8 +268,8 @@ onEveryStore('boot attempts', (kind) => {
   it('fetching begins a boot, but only the whole kernel is a stage', async () => {
     const { attempts, host, store, kinds, now } = await world(kind);
     const id = idOf(await attempts.offer(host, offer));
-    await attempts.open(id, host, '10.0.0.9');
-    await attempts.open(id, host, '10.0.0.10');
+    await attempts.open(id, host, at('10.0.0.9'));
+    await attempts.open(id, host, at('10.0.0.10'));
     expect(await attempts.byId(id)).toMatchObject({ openedFrom: '10.0.0.9' });
     expect(await kinds()).toEqual([['boot.attempt-opened', 'run']]);
     expect(await observeHost(store.db, host, now())).toMatchObject({ state: 'netbooting', stage: 'menu' });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { RailheadError } from '../../server/errors.ts';
 import { InventoryIndex } from '../../server/inventory/index.ts';
 import { loadInventory } from '../../server/inventory/load.ts';
-import { describeHost, findHost, summariseHost } from '../../server/machine/describe-host.ts';
+import { describeHost, findHost, type Observed, summariseHost } from '../../server/machine/describe-host.ts';
 
 const TEXT = `
 clusters: [{name: lab, kubernetes: 1.36.4}]
@@ -48,6 +48,7 @@ describe('a host', () => {
       state: 'assigned',
       stage: null,
       overdue: null,
+      candidates: [],
       cluster: 'lab',
       pool: 'control',
       role: 'control-plane',
@@ -70,11 +71,23 @@ describe('a host', () => {
     { name: 'n3', state: 'approved', why: 'its pool is in no cluster' },
   ])('$name starts as $state: $why', ({ name, state }) => {
     const host = index.host(name)!;
-    expect(describeHost(host)).toEqual({ name, state, stage: null, overdue: null, spec: host });
+    expect(describeHost(host)).toEqual({
+      name,
+      state,
+      stage: null,
+      overdue: null,
+      candidates: [],
+      spec: host,
+    });
   });
 
   it('that was seen is what was seen of it', () => {
-    const observed = { state: 'netbooting', stage: 'kernel-sent', overdue: 'nothing heard' } as const;
+    const observed: Observed = {
+      state: 'netbooting',
+      stage: 'kernel-sent',
+      overdue: 'nothing heard',
+      candidates: [],
+    };
     expect(summariseHost(index.host('n1')!, observed)).toMatchObject(observed);
     expect(describeHost(index.host('n1')!, observed)).toMatchObject(observed);
   });

@@ -15,7 +15,7 @@ const OFFER = {
 } as const;
 
 /** Somebody on the same link, with another card than the host's, shows its token. */
-async function strangerWith(kind: Credential['kind']): Promise<unknown> {
+async function strangerWith(kind: 'attempt' | 'first-boot'): Promise<unknown> {
   const store = await openStore({ dataDir: await tempFolder() });
   const events = new EventLog({ store, now: Date.now, keepCount: 100, keepDays: 1 });
   onTestFinished(async () => {
@@ -25,8 +25,8 @@ async function strangerWith(kind: Credential['kind']): Promise<unknown> {
   const gate = new Gate({
     store,
     events,
-    now: Date.now,
-    policy: { expiryMs: 1000, checkMac: true, refuseOtherAddress: false },
+    idleMs: () => 0,
+    policy: { expiryMs: 1000, checkMac: true, refuseOtherAddress: false, hostsWithoutMacs: 'wait' },
     askerOf: (address) => ({ address, isAttached: true, mac: 'aa:bb:cc:00:00:01' }),
     isNews: () => true,
   });
@@ -38,6 +38,7 @@ async function strangerWith(kind: Credential['kind']): Promise<unknown> {
     stageAt: Date.now(),
     isOpen: true,
     openedFrom: '10.0.0.66',
+    isPastGate: false,
   };
   const credential: Credential = { kind, token: 't', host: hostOf(lab(), 'n1'), attempt };
   const failed = await gate.pass(credential, '10.0.0.66', 'configuration').catch((error: unknown) => error);

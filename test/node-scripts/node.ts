@@ -4,6 +4,7 @@ import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { ensureParts } from '../../scripts/lib/parts.mjs';
+import { onPath } from '../../scripts/lib/run.mjs';
 import { fileIn } from '../../server/ignition/config-file.ts';
 import { type Appliance, ask, ROOT } from '../support/appliance.ts';
 import { skipped } from '../support/skipped.ts';
@@ -17,6 +18,11 @@ export interface Shell {
   command: string[];
   /** Programs of busybox in place of those of the system. */
   applets: string | undefined;
+}
+
+/** Where a program is that a stand-in of the same name calls. */
+export function realProgram(name: string): string {
+  return onPath(name)[0] ?? name;
 }
 
 /** Everything that the scripts use and busybox has. */
@@ -99,7 +105,7 @@ export class TestNode {
     const headers = { authorization: `Bearer ${token}` };
     const { status, body } = await ask(`${appliance.httpsUrl}/boot/${token}/config.ign`, { headers, ca });
     if (status !== 200) throw new Error(body);
-    for (const name of ['node.env', 'install.env', 'disk.env', 'ca.pem', 'token']) {
+    for (const name of ['node.env', 'install.env', 'disk.env', 'data.env', 'ca.pem', 'token']) {
       const content = fileIn(JSON.parse(body), `/etc/railhead/${name}`);
       if (content !== undefined) await this.write(`etc/${name}`, content);
     }

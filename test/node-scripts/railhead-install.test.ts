@@ -5,7 +5,7 @@ import { newSite, startAppliance } from '../support/appliance.ts';
 import { bootMachine, giveImage, sharedFleet } from '../support/booting.ts';
 import { until } from '../support/poll.ts';
 import { giveDisks } from './disks.ts';
-import { type Shell, shells, TestNode } from './node.ts';
+import { realProgram, type Shell, shells, TestNode } from './node.ts';
 
 const SHELLS = await shells();
 const LABELS = 'EFI-SYSTEM\nBIOS-BOOT\nUSR-A\nUSR-B\n\nOEM\nOEM-CONFIG\nROOT\n';
@@ -46,7 +46,7 @@ async function installer(shell: Shell, appliance = fleet.appliance(), { name, ma
   // What the server knows at the moment of the restart.
   await node.program(
     'systemctl',
-    `echo "$@" >>'${node.path('systemctl')}'; /usr/bin/curl -s '${appliance.url}/api/v1/events?limit=1000&host=${name}' >'${node.path('known')}'`,
+    `echo "$@" >>'${node.path('systemctl')}'; '${realProgram('curl')}' -s '${appliance.url}/api/v1/events?limit=1000&host=${name}' >'${node.path('known')}'`,
   );
   return { node, name, token };
 }

@@ -20,7 +20,6 @@ if (noNetwork !== undefined) skipped('what an interrupted VM test leaves', noNet
 const HOLDER = `
 import { spawn } from 'node:child_process';
 import { LabNetwork } from ${JSON.stringify(join(ROOT, 'test/support/lab-network.ts'))};
-import { skipped } from '../support/skipped.ts';
 const [program, ...args] = (await LabNetwork.start(process.argv[1])).through;
 const commands = [
   ['setpriv', '--regid=65534', '--clear-groups', 'sleep', '600'],

@@ -9,7 +9,7 @@ import { until } from '../support/poll.ts';
 
 const FROM_FILE = 'rosebud-of-the-file';
 const FROM_ENV = 'rosebud "of" the\\environment';
-const NONCE = 'a-nonce-that-only-the-machine-knows';
+const SECRET = 'c0ffee11'.repeat(8);
 const HOSTS = `
 clusters: [{name: lab, kubernetes: 1.36.4, containerd: 2.1.5}]
 profiles:
@@ -60,9 +60,11 @@ async function boots(appliance: Appliance): Promise<Record<string, string>> {
   // The secrets are where they must be: else finding none elsewhere would mean nothing.
   expect(fileIn(config, '/etc/db')?.toString()).toBe(FROM_FILE);
   expect(fileIn(config, '/etc/api')?.toString()).toBe(FROM_ENV);
-  const agent = JSON.parse((await call('/agent/v1/register', attempt, { nonce: NONCE })).body).token;
+  const agent = JSON.parse(
+    (await call('/agent/v1/register', attempt, { secret: SECRET, bootId: 'b' })).body,
+  ).token;
   await call('/agent/v1/stage', agent, { stage: 'boot-complete' });
-  await call('/agent/v1/register', agent, { nonce: NONCE });
+  await call('/agent/v1/register', agent, { secret: SECRET, bootId: 'b' });
   await call(`/boot/${attempt}/config.ign`, agent);
 
   const unmakable = await bootMachine(appliance, '52:54:00:12:34:02');
@@ -89,7 +91,7 @@ async function boots(appliance: Appliance): Promise<Record<string, string>> {
     'the token of an installation': install,
     'the token of a machine': agent,
     'the token on a disk': firstBoot,
-    'a nonce': NONCE,
+    "a machine's secret": SECRET,
     'the admin token': admin,
     ...(await keysOf(appliance)),
   };

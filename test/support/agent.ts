@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { KubeadmAnswer } from '../../server/cluster/joins.ts';
 import type { Stage } from '../../server/machine/stages.ts';
@@ -23,8 +24,11 @@ export class RegisteredAgent {
     const ca = await readFile(appliance.dataPath('keys', 'ca.pem'), 'utf8');
     const attempt = await bootMachine(appliance, mac);
     await appliance.ask(`/boot/${attempt}/pointer.ign`);
-    const nonce = `the-nonce-of-${mac}`;
-    const { body } = await post(appliance, ca, '/agent/v1/register', attempt, { nonce });
+    const secret = createHash('sha256').update(mac).digest('hex');
+    const { body } = await post(appliance, ca, '/agent/v1/register', attempt, {
+      secret,
+      bootId: `boot of ${mac}`,
+    });
     return new RegisteredAgent(appliance, ca, attempt, (JSON.parse(body) as { token: string }).token);
   }
 

@@ -117,30 +117,44 @@ start() {
     [ "$unit" != railhead-register ] || seconds=$(option guest.patience | grep . || echo $seconds)
     sed -n 's/^ExecStart\(Pre\)\{0,1\}=//p' "/sysroot/etc/systemd/system/$unit.service" >/run/commands
     while read -r command; do
-      timeout "$seconds" chroot /sysroot sh -c "$command" </dev/null || end "FAILED: $command"
+      timeout "$seconds" chroot /sysroot sh -c "$command" </dev/null || {
+        tell_mounts
+        end "FAILED: $command"
+      }
     done </run/commands
   done
 }
 
 # Tells what is mounted from the data partition, and what an earlier boot has left there.
-tell_data() {
+tell_mounts() {
   grep '^/dev/.* /sysroot/' /proc/mounts | while read -r device place type options; do
     say "mounted $device ${place#/sysroot} $type $(stat -c %a "$place") $(cat "$place/word" 2>/dev/null)"
+  done
+}
+
+leave_words() {
+  grep '^/dev/.* /sysroot/' /proc/mounts | while read -r device place options; do
     option guest.keeps >"$place/word"
   done
-  tell_files /sysroot/etc/ssh
 }
+
+# Machines that are not accepted ask again sooner than real ones.
+export RAILHEAD_CANDIDATE_SECONDS=2 RAILHEAD_REFUSED_SECONDS=10
 
 # The first one ends with a restart.
 [ -f /sysroot/etc/systemd/system/railhead-install.service ] && start railhead-install
-if [ -f /sysroot/etc/systemd/system/railhead-data.service ]; then
+if [ -f /sysroot/etc/systemd/system/railhead-mount.service ]; then
   # What is asked of it is outside of its root, where it would refuse.
   export SYSTEMD_IGNORE_CHROOT=1
   systemd-udevd --daemon && udevadm trigger --subsystem-match=block && udevadm settle
-  start railhead-data
-  tell_data
+  start railhead-mount railhead-register railhead-data
+  tell_mounts
+  leave_words
+  tell_files /sysroot/etc/ssh
+else
+  start railhead-register
 fi
-start railhead-register railhead-booted railhead-provisioned
+start railhead-booted railhead-provisioned
 stage=$(option guest.report)
 [ -z "$stage" ] || chroot /sysroot /opt/railhead/bin/railhead-node report "$stage"
 

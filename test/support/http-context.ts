@@ -3,7 +3,6 @@ import { onTestFinished } from 'vitest';
 import { hashToken } from '../../server/access/admin-token.ts';
 import { Vault } from '../../server/access/vault.ts';
 import { createAssetService } from '../../server/assets/create.ts';
-import { ClusterService } from '../../server/cluster/service.ts';
 import { Space } from '../../server/content/space.ts';
 import { ContentStore } from '../../server/content/store.ts';
 import { EventLog } from '../../server/events/log.ts';
@@ -19,11 +18,13 @@ import { TlsWatch } from '../../server/ignition/tls-watch.ts';
 import { InventoryIndex } from '../../server/inventory/index.ts';
 import type { InventoryKeeper } from '../../server/inventory/keeper.ts';
 import { loadInventoryFolder } from '../../server/inventory/load.ts';
-import { createAgentParts } from '../../server/machine/parts.ts';
+import { Liveness } from '../../server/machine/liveness.ts';
+import { MachineService } from '../../server/machine/service.ts';
 import { BootService } from '../../server/netboot/service.ts';
 import { createPipeline } from '../../server/pipeline/create.ts';
 import { openStore } from '../../server/store/store.ts';
 import { TemplateFolders } from '../../server/templating/template-folders.ts';
+import { ProvisionedClusters } from './machines.ts';
 import { tempFolder } from './temp.ts';
 
 const EXAMPLE = fileURLToPath(new URL('../../inventory', import.meta.url));
@@ -51,6 +52,7 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
   const advertised = { url: 'http://10.0.0.5:8080', address: '10.0.0.5', reason: 'a test', warnings: [] };
   const vault = new Vault(Buffer.alloc(32, 7));
   const templates = templatesIn(TEMPLATES);
+  const liveness = new Liveness({ clock: () => performance.now(), hosts: () => 3 });
   const boot = new BootService({
     store,
     events,
@@ -65,8 +67,12 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     recordedSize: async () => undefined,
     currentVersion: async () => undefined,
     isNews: () => true,
+    liveness,
+    clock: () => performance.now(),
+    isNewSighting: () => true,
+    onJoined: (db, host) => clusters.finishJoin(db, host),
   });
-  const agents = createAgentParts({
+  const machines = new MachineService({
     store,
     events,
     now: Date.now,
@@ -75,10 +81,12 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     isNews: () => true,
     hostOf: (name) => keeper.index.host(name),
     tokenOf: (purpose, ...facts) => vault.token(purpose, ...facts),
-    policy: { expiryMs: 3_600_000, checkMac: true, refuseOtherAddress: false },
+    policy: { expiryMs: 3_600_000, checkMac: true, refuseOtherAddress: false, hostsWithoutMacs: 'wait' },
     askerOf: (address) => ({ address, isAttached: false }),
+    newHosts: 'accept',
+    liveness,
   });
-  const clusters = new ClusterService({
+  const clusters = new ProvisionedClusters({
     store,
     events,
     now: Date.now,
@@ -161,7 +169,7 @@ export async function httpContext(overrides: Partial<HttpContext> = {}): Promise
     ports: () => ({ http: 8080, https: 8443, tftp: 69 }),
     inventoryFolder: { dir: EXAMPLE, shownAs: 'inventory' },
     boot,
-    agents,
+    machines,
     clusters,
     delivery: new ConfigDelivery({
       store,

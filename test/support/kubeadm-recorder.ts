@@ -54,7 +54,7 @@ function unpacked(archive: Buffer): Omit<RecordedCall, 'found'> {
       kinds: Object.fromEntries(documents.map((document) => [document.kind, document])),
       files: filesBelow(join(folder, 'etc/kubernetes')),
       processes: text('run/guest-processes'),
-      agentToken: text('var/lib/railhead/token').trim(),
+      agentToken: text('run/railhead/token').trim(),
     };
   } finally {
     rmSync(folder, { recursive: true, force: true });

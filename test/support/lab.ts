@@ -372,6 +372,7 @@ profiles:
 pools:
   - name: ram
     profile: ram
+    identity: boot
   - name: disk
     profile: disk
 `;

@@ -115,6 +115,8 @@ describe.skipIf(tools === undefined)('the real Ignition at a real appliance', ()
       change: (text) =>
         text
           .replace('install: ram', 'install: disk')
+          .replace(/^ +identity: boot.*\n/m, '')
+          .replace(/^ +disk: .*\n/m, '')
           .replaceAll(/(macs: .*)/g, '$1\n    disk: /dev/disk/by-id/x'),
     });
     const ca = await readFile(appliance.dataPath('keys', 'ca.pem'), 'utf8');

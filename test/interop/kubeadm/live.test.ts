@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { Vault } from '../../../server/access/vault.ts';
 import type { KubeadmFiles } from '../../../server/cluster/kubeadm-files.ts';
-import { ClusterService } from '../../../server/cluster/service.ts';
 import type { Event } from '../../../server/events/kinds.ts';
 import { EventLog } from '../../../server/events/log.ts';
 import { InventoryIndex } from '../../../server/inventory/index.ts';
@@ -21,6 +20,7 @@ import { ControlPlane, ensureControlPlane, freePort, machineAddress } from '../.
 import { KubeadmHost } from '../../support/kubeadm.ts';
 import { ensureKubernetesTools } from '../../support/kubectl.ts';
 import { ensureKubernetes } from '../../support/kubernetes.ts';
+import { ProvisionedClusters } from '../../support/machines.ts';
 import { until } from '../../support/poll.ts';
 
 /**
@@ -36,7 +36,7 @@ interface Lab {
   store: Store;
   events: EventLog;
   heard: Event[];
-  service: ClusterService;
+  service: ProvisionedClusters;
   inventory: Inventory;
   plane: ControlPlane;
   kubeadm: string;
@@ -327,9 +327,9 @@ describe.skipIf(programs === undefined || tools === undefined)('a cluster that c
     expect(await tokens()).toEqual(before);
   });
 
-  function newService(store: Store, events: EventLog, inventory: Inventory): ClusterService {
+  function newService(store: Store, events: EventLog, inventory: Inventory): ProvisionedClusters {
     const index = new InventoryIndex(inventory);
-    return new ClusterService({
+    return new ProvisionedClusters({
       store,
       events,
       now: Date.now,
@@ -451,7 +451,7 @@ function hostIn(inventory: Inventory, name: string): HostSpec {
   return inventory.hosts.find((host) => host.name === name)!;
 }
 
-function filesOf(answer: Awaited<ReturnType<ClusterService['answer']>>): KubeadmFiles {
+function filesOf(answer: Awaited<ReturnType<ProvisionedClusters['answer']>>): KubeadmFiles {
   if (answer.action === 'none') throw new Error('there is nothing to do');
   return answer;
 }

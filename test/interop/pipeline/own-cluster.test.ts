@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { Vault } from '../../../server/access/vault.ts';
-import { ClusterService } from '../../../server/cluster/service.ts';
 import { EventLog } from '../../../server/events/log.ts';
 import { InventoryIndex } from '../../../server/inventory/index.ts';
 import type { Inventory } from '../../../server/inventory/model.ts';
@@ -14,6 +13,7 @@ import { inventoryOf, POST_INSTALL } from '../../pipeline/make.ts';
 import { ROOT } from '../../support/appliance.ts';
 import { ensureControlPlane, machineAddress } from '../../support/control-plane.ts';
 import { ensureKubernetesTools } from '../../support/kubectl.ts';
+import { ProvisionedClusters } from '../../support/machines.ts';
 import { until } from '../../support/poll.ts';
 import { StandInCluster } from '../../support/stand-in-cluster.ts';
 import { tempFolder } from '../../support/temp.ts';
@@ -27,7 +27,7 @@ const CHARTS = join(ROOT, 'test', 'fixtures', 'charts');
 interface Own {
   store: Store;
   events: EventLog;
-  clusters: ClusterService;
+  clusters: ProvisionedClusters;
   inventory: Inventory;
 }
 
@@ -39,7 +39,7 @@ async function own(port: number): Promise<Own> {
   const store = await openStore({ dataDir: await tempFolder() });
   const events = new EventLog({ store, now: Date.now, keepCount: 1000, keepDays: 1 });
   const index = new InventoryIndex(inventory);
-  const clusters = new ClusterService({
+  const clusters = new ProvisionedClusters({
     store,
     events,
     now: Date.now,
