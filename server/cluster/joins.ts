@@ -219,7 +219,7 @@ export class Joins {
   async #noteBootstrapping(db: Db, host: HostSpec): Promise<void> {
     const now = this.#options.now();
     const row = await findHostRow(db, host.name);
-    if (row?.state === 'bootstrapping' || row?.hold_reason) return;
+    if (row?.state === 'bootstrapping') return;
     const changes = { state: 'bootstrapping', state_since: now, last_seen: now };
     await updateHostRow(db, host.name, changes, { state: initialState(host), now });
   }

@@ -85,5 +85,7 @@ export function judgeHost(node: ApiNode, { row, joiningSince, isControlPlane }: 
   const isMember = hasJoined || Boolean(row?.joined_at);
   const isReady =
     isMember && node.ready.status === 'True' && (row?.state === 'joined' || row?.state === 'bootstrapping');
-  return { hasJoined, isReady };
+  // A node that is not Ready is never shown as ready.
+  const isDown = row?.state === 'ready' && node.ready.status !== 'True';
+  return { hasJoined, isReady, isDown };
 }

@@ -219,8 +219,13 @@ export class ClusterWatch {
       const isControlPlane = host.role === 'control-plane';
       const facts = { row: rows.get(host.name), joiningSince: joins.get(host.name), isControlPlane };
       const verdict = judgeHost(node, facts);
-      return verdict.hasJoined || verdict.isReady ? [{ host, ...verdict }] : [];
+      return verdict.hasJoined || verdict.isReady || verdict.isDown ? [{ host, ...verdict }] : [];
     });
+    for (const { name } of gone) {
+      const host = hostOf(name);
+      if (host === undefined || rows.get(name)?.state !== 'ready') continue;
+      verdicts.push({ host, hasJoined: false, isReady: false, isDown: true });
+    }
     if (changed.length + gone.length + verdicts.length === 0) return;
     await events.transact(async (db) => {
       for (const row of changed) await saveNode(db, row);

@@ -212,8 +212,9 @@ export class Attempts {
       if ('stage' in step) events.push(...(await this.#note(db, row, step, changes, now)));
       // Its node may be Ready before its report of having joined is here.
       const isBehind = changes.state === 'joined' && before?.state === 'ready';
-      // A held host stays held, whatever it does meanwhile.
-      if (changes.state === undefined || changes.state === before?.state || isBehind || before?.hold_reason) {
+      // A host that was held before it ran stays held, whatever it does meanwhile.
+      const isHeld = before?.state === 'quarantined';
+      if (changes.state === undefined || changes.state === before?.state || isBehind || isHeld) {
         delete changes.state;
       } else {
         changes.state_since = now;

@@ -62,6 +62,24 @@ onEveryStore('watching a cluster', (kind) => {
     expect(missing).toMatchObject({ ready: 'False', reason: 'CNIMissing' });
   });
 
+  it('a node that is not Ready, or is gone, takes its host back from ready, and is ready again by itself', async () => {
+    const { store, service, api, hostOf, kinds } = await begun();
+    await until('it is up', () => service.statusOf('lab').state === 'up');
+    await service.answer(hostOf('w1'), 'x');
+    const becomes = (state: string) =>
+      until(`w1 is ${state}`, async () => (await findHostRow(store.db, 'w1'))?.state === state);
+    await api.tell({ type: 'ADDED', node: nodeNamed('w1', 'True') });
+    await becomes('ready');
+    await api.tell({ type: 'MODIFIED', node: nodeNamed('w1', 'False') });
+    await becomes('joined');
+    await api.tell({ type: 'MODIFIED', node: nodeNamed('w1', 'True') });
+    await becomes('ready');
+    await api.tell({ type: 'DELETED', node: nodeNamed('w1', 'True') });
+    await becomes('joined');
+    expect(kinds()).toContain('node.not-ready');
+    expect(kinds()).toContain('node.removed');
+  });
+
   it('what an earlier life of a host has left in the API is not taken for its new one', async () => {
     const { store, service, api, hostOf, heard } = await begun();
     await until('it is up', () => service.statusOf('lab').state === 'up');

@@ -255,6 +255,17 @@ onEveryStore('boot attempts', (kind) => {
     expect(await attempts.recordOf('n1')).toMatchObject({ everReady: true, failures: 0 });
   });
 
+  it('a hold and a release change nothing of a machine that runs', async () => {
+    const { attempts, events, host, store, boot, now } = await world(kind);
+    const id = await boot();
+    await attempts.reach(id, host, 'provisioned');
+    await updateHostRow(store.db, host.name, { state: 'ready' }, { state: 'assigned', now: now() });
+    for (const order of [{ order: 'hold', reason: 'smoke' }, { order: 'release' }] as const) {
+      await giveOrder(events, host, order, now());
+      expect(await observeHost(store.db, host, now())).toMatchObject({ state: 'ready' });
+    }
+  });
+
   it('a host whose node was Ready first is not taken back by its own report of having joined', async () => {
     const { store, attempts, host, boot, now } = await world(kind);
     const id = await boot();
