@@ -177,8 +177,9 @@ export class Attempts {
   async recordOf(host: string): Promise<HostRecord> {
     const { db } = this.#options.store;
     const row = await findHostRow(db, host);
-    const record = toRecord(row, await liveAttempts(db, host));
     const machine = await liveMachine(db, host);
+    const unregistered = (await liveAttempts(db, host)).filter(({ token }) => token !== machine?.attempt);
+    const record = toRecord(row, unregistered);
     if (machine === undefined || machine.rebooting_at !== null) return record;
     return { ...record, isRunning: this.#options.liveness.isAlive(machine.id) };
   }
@@ -233,7 +234,11 @@ export class Attempts {
     changes: HostChanges,
     now: number,
   ): Promise<NewEvent[] | undefined> {
-    const open = (await liveAttempts(db, row.host)).filter((attempt) => attempt.opened_at !== null);
+    // The boot of the machine that has registered ends when it registers again, not when somebody opens another.
+    const own = (await liveMachine(db, row.host))?.attempt;
+    const open = (await liveAttempts(db, row.host)).filter(
+      (attempt) => attempt.opened_at !== null && attempt.token !== own,
+    );
     const replaced = replacedBy(open, { address, isOwnNic });
     if (replaced === 'none may end') return undefined;
     const { offer } = fromRow(row);

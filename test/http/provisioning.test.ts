@@ -405,3 +405,16 @@ it('boots that others open by plain GETs do not hold a host, and do not end its 
   await ask('GET', `/boot/${token}/config.ign`);
   expect((await ask('POST', '/agent/v1/register', { body: BODY })).statusCode).toBe(200);
 });
+
+it('another boot from the address of a registered machine does not end its own: its reports count', async () => {
+  const { plain, ask, token, context } = await world();
+  await ask('GET', `/boot/${token}/config.ign`);
+  const { token: own } = (await ask('POST', '/agent/v1/register', { body: BODY })).json();
+  await ask('POST', '/agent/v1/heartbeat', { token: own, body: { rebooting: true } });
+  const other = tokenIn((await plain.inject(`/boot.ipxe?mac=${MAC}`)).body);
+  await plain.inject(`/boot/${other}/kernel`).catch(() => {});
+  expect((await context.boot.attemptOf(other))?.attempt.isOpen).toBe(true);
+  await ask('POST', '/agent/v1/stage', { token: own, body: { stage: 'provisioned' } });
+  expect((await context.boot.attempts.find(token))?.stage).toBe('provisioned');
+  expect((await context.boot.attempts.recordOf(HOST)).failures).toBe(0);
+});
