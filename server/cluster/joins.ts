@@ -5,7 +5,7 @@ import { type SecretReader, withSecrets } from '../ignition/secrets.ts';
 import type { InventoryIndex } from '../inventory/index.ts';
 import type { ClusterSpec, HostSpec } from '../inventory/model.ts';
 import { initialState } from '../machine/host-state.ts';
-import { currentWindow, endWindow } from '../machine/windows.ts';
+import { endWindow } from '../machine/windows.ts';
 import {
   claimInit,
   countInitAnswer,
@@ -21,6 +21,7 @@ import {
   updateJoin,
 } from '../store/clusters.ts';
 import { findHostRow, updateHostRow } from '../store/hosts.ts';
+import { openWindow } from '../store/machines.ts';
 import type { Db } from '../store/store.ts';
 import type { TemplateFolders } from '../templating/template-folders.ts';
 import { decideJoin, type JoinDecision } from './decide-join.ts';
@@ -126,7 +127,7 @@ export class Joins {
       result.decision = decision;
       if (decision.action === 'none') return [];
       // Secrets reach only the identity that is being provisioned, and only until it has joined.
-      const window = await currentWindow(db, host.name, this.#options.now());
+      const window = await openWindow(db, host.name);
       if (window?.machine !== asker.machine) {
         waitFor = `its provisioning window, which is closed: \`railhead reinstall ${host.name}\` opens one`;
         return [];

@@ -260,7 +260,7 @@ export class Attempts {
     }
     const opened = { opened_at: now, opened_from: address, own_nic: isOwnNic ? 1 : 0, stage_at: now };
     await updateAttempt(db, row.token, opened);
-    await startWindowIfNew(db, row.host, now);
+    await startWindowIfNew(db, row.host, now, (at) => this.#options.liveness.ageOf(at, now));
     changes.state = stateAt('menu', row.action);
     return events;
   }

@@ -17,7 +17,7 @@ export interface RegistrationFacts {
   /** The identity that has this secret, of whatever host. */
   owner: { host: string; generation: number; isLive: boolean; hardware: Hardware } | undefined;
   /** The identity that the host has now. */
-  current: { generation: number; silentMs: number; isRebooting: boolean } | undefined;
+  current: { generation: number; hardware: Hardware; silentMs: number; isRebooting: boolean } | undefined;
   /** The provisioning window of the host, if one is open and not expired. */
   window: { reason: WindowReason; isUsed: boolean } | undefined;
   newHosts: 'accept' | 'ask';
@@ -61,6 +61,8 @@ export function decideRegistration(facts: RegistrationFacts): RegistrationDecisi
   if (!facts.hasBootToken) return { action: 'unauthenticated' };
   if (owner !== undefined) return candidate(`it was ${host.name} in generation ${owner.generation}`);
   if (host.identity === 'boot' && current !== undefined && window?.reason !== 'reinstall') {
+    const other = otherHardware(current.hardware, hardware);
+    if (other !== undefined) return candidate(`${host.name} is another machine: ${other}`);
     if (current.isRebooting || current.silentMs >= facts.silenceMs) return { action: 'new-boot' };
     const seconds = Math.round(current.silentMs / 1000);
     return candidate(`the former boot of ${host.name} was heard of ${seconds} s ago`, false);

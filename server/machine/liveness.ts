@@ -52,7 +52,8 @@ export class Liveness {
     return this.#heard.has(machine) && this.silentMs(machine) < this.silenceMs;
   }
 
-  forget(machine: number): void {
-    this.#heard.delete(machine);
+  /** At most as long as this server runs: a clock that was set must not make anything old. */
+  ageOf(at: number, now: number): number {
+    return Math.min(Math.abs(now - at), this.#clock() - this.#startedAt);
   }
 }

@@ -73,7 +73,7 @@ export async function observeHost(db: Db, host: HostSpec, now: number): Promise<
       row: await findHostRow(db, host.name),
       open: bootOf(await liveAttempts(db, host.name), machine),
       machine,
-      window: await currentWindow(db, host.name, now),
+      window: await currentWindow(db, host.name, (at) => now - at),
       candidates: await candidatesOf(db, host.name),
     },
     now,

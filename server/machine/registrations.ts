@@ -12,6 +12,7 @@ import {
   lastGeneration,
   liveMachine,
   type MachineRow,
+  openWindow,
   revokeMachine,
   updateMachine,
   updateWindow,
@@ -180,7 +181,7 @@ export class Registrations {
     current: MachineRow | undefined,
   ): Promise<RegistrationDecision> {
     const { now, liveness, newHosts } = this.#options;
-    const window = await currentWindow(db, host.name, now());
+    const window = await currentWindow(db, host.name, (at) => liveness.ageOf(at, now()));
     return decideRegistration({
       host,
       hasBootToken: boot !== undefined,
@@ -190,10 +191,11 @@ export class Registrations {
         host: owner.host,
         generation: owner.generation,
         isLive: owner.revoked_at === null,
-        hardware: { uuid: owner.uuid ?? undefined, serial: owner.serial ?? undefined },
+        hardware: hardwareOf(owner),
       },
       current: current && {
         generation: current.generation,
+        hardware: hardwareOf(current),
         silentMs: liveness.silentMs(current.id),
         isRebooting: current.rebooting_at !== null,
       },
@@ -224,7 +226,7 @@ export class Registrations {
         { host: host.name, secret, uuid, serial, address, bootId, attempt },
         now,
       );
-      const window = await currentWindow(db, host.name, now);
+      const window = await openWindow(db, host.name);
       if (window !== undefined) await updateWindow(db, window.id, { machine: machine.id });
       await updateHostRow(db, host.name, { joined_at: null, reinstall_at: null }, initial);
     } else {
@@ -290,6 +292,10 @@ export class Registrations {
   #tokenOf({ host, generation, secret }: Pick<MachineRow, 'host' | 'generation' | 'secret'>): string {
     return this.#options.tokenOf(host, String(generation), secret);
   }
+}
+
+function hardwareOf({ uuid, serial }: MachineRow): Hardware {
+  return { uuid: uuid ?? undefined, serial: serial ?? undefined };
 }
 
 /** Without a menu there was no offer; its stages are reported all the same. */

@@ -5,12 +5,14 @@ import type { WindowReason } from './decide-registration.ts';
 /** A window that nobody has used for this long is closed. */
 export const WINDOW_MS = 24 * 3_600_000;
 
+/** How long ago something was, in milliseconds. */
+export type AgeOf = (at: number) => number;
+
 /** The window of a host that is open and not expired. */
-export async function currentWindow(db: Db, host: string, now: number): Promise<WindowRow | undefined> {
+export async function currentWindow(db: Db, host: string, ageOf: AgeOf): Promise<WindowRow | undefined> {
   const window = await openWindow(db, host);
   if (window === undefined || window.machine !== null) return window;
-  // A clock that was set back must not keep it open for longer.
-  return Math.abs(now - window.opened_at) < WINDOW_MS ? window : undefined;
+  return ageOf(window.opened_at) < WINDOW_MS ? window : undefined;
 }
 
 /** Opens a window, in place of one that is open. */
@@ -24,9 +26,9 @@ export async function startWindow(
 }
 
 /** A host that has no identity boots: whichever machine registers first becomes it. */
-export async function startWindowIfNew(db: Db, host: string, now: number): Promise<void> {
+export async function startWindowIfNew(db: Db, host: string, now: number, ageOf: AgeOf): Promise<void> {
   if ((await liveMachine(db, host)) !== undefined) return;
-  const window = await currentWindow(db, host, now);
+  const window = await currentWindow(db, host, ageOf);
   // One that was used belongs to an identity that is gone.
   if (window === undefined || window.machine !== null) {
     await startWindow(db, host, { reason: 'first boot', now });

@@ -3,7 +3,7 @@ import { decideRegistration, type RegistrationFacts } from '../../server/machine
 
 const UUID = '11111111-2222-3333-4444-555555555555';
 const owner = { host: 'n1', generation: 2, isLive: true, hardware: { uuid: UUID } };
-const running = { generation: 2, silentMs: 1_000, isRebooting: false };
+const running = { generation: 2, hardware: { uuid: UUID }, silentMs: 1_000, isRebooting: false };
 const fresh = { reason: 'first boot', isUsed: false } as const;
 
 const FACTS: RegistrationFacts = {
@@ -82,6 +82,11 @@ it.each<[string, Partial<RegistrationFacts>, string]>([
     'a boot after the former one announced its reboot',
     { current: { ...running, isRebooting: true } },
     'new-boot',
+  ],
+  [
+    'a boot on other hardware',
+    { current: { ...running, isRebooting: true }, hardware: { uuid: 'other' } },
+    'candidate: n1 is another machine: its UUID is other',
   ],
   [
     'a boot without a token',
