@@ -3,10 +3,10 @@
 //   --quick  start, unit tests as both users and one boot of a virtual machine: less than a quarter of an hour
 //   --cold   without the Go programs that this machine has built
 //   --keep   leave the roots, to look around in them
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cacheFolder } from './lib/cache.mjs';
+import { cacheFolder, folders } from './lib/cache.mjs';
 import { errorText } from './lib/files.mjs';
 import { checkStart, checkTests } from './lib/fresh/checks.mjs';
 import { installGlobally, makeRoot, networkEnvironment, USER } from './lib/fresh/root.mjs';
@@ -23,12 +23,14 @@ if (unknown !== undefined) fail(`unknown flag ${unknown}: --quick, --cold and --
 if (process.getuid?.() !== 0) fail('SKIPPED: npm run test:fresh makes a root file system, and only root can');
 
 const NPM = 'npm@11';
+const KEPT_RUNS = 3;
 const ONE_BOOT = "npm test -- test/e2e/loaders.test.ts -t 'with BIOS, through an iPXE'";
 /** What Go has built, which takes a quarter of an hour. Nothing of apt and npm. */
 const GO_BUILT = ['kubernetes', 'go'];
 
 const kept = join(cacheFolder(), 'fresh');
 mkdirSync(kept, { recursive: true });
+removeOldRuns();
 const folder = mkdtempSync(join(kept, 'run-'));
 let passed = 0;
 let failed = 0;
@@ -80,6 +82,13 @@ try {
 }
 console.log(`\nSummary\n${summary.join('\n')}\n\n${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;
+
+/** Logs of the last few runs are enough. Roots are removed anyway, unless somebody kept them. */
+function removeOldRuns() {
+  const age = (/** @type {string} */ path) => statSync(path).mtimeMs;
+  const runs = folders(kept).sort((a, b) => age(b) - age(a));
+  for (const run of runs.slice(KEPT_RUNS - 1)) rmSync(run, { recursive: true, force: true });
+}
 
 /**
  * @param {string} what
