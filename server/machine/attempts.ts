@@ -92,11 +92,9 @@ export class Attempts {
 
   /** When each boot got further, by `clock`. */
   readonly #progressAt = new Map<string, number>();
-  readonly #startedAt: number;
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
-    this.#startedAt = options.clock();
   }
 
   /** The token for this offer: the pending one of this address if it promises the same, else a new one. */
@@ -141,11 +139,11 @@ export class Attempts {
     return token;
   }
 
-  /** How long a boot has made no progress: by a clock that nobody sets, or since this server started. */
+  /** How long a boot has made no progress: by a clock that nobody sets, if this server has seen the progress. */
   idleMs({ id, stageAt }: Pick<Attempt, 'id' | 'stageAt'>): number {
     const { clock, now } = this.#options;
-    const steady = clock() - (this.#progressAt.get(id) ?? this.#startedAt);
-    return Math.min(steady, Math.max(0, now() - stageAt));
+    const seenAt = this.#progressAt.get(id);
+    return seenAt === undefined ? Math.max(0, now() - stageAt) : clock() - seenAt;
   }
 
   /** The attempt that this token belongs to; `undefined` for one that is closed or was never given out. */

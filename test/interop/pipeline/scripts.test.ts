@@ -131,7 +131,7 @@ describe.skipIf(cluster === undefined)('the steps, run by hand with helm and kub
     const { superAdminFile } = cluster!.plane;
     const variables = [`KUBECONFIG=${superAdminFile}`, `KUBECTL=${cluster!.tools.kubectl}`, 'CLUSTER=lab'];
     const made = await runProgram('make', ['-C', ROOT, '--no-print-directory', 'untaint', ...variables], {
-      PATH: '/usr/bin:/bin',
+      PATH: process.env.PATH!,
       // Without a home, kubectl keeps its cache where it runs: in the checkout.
       HOME: await tempFolder(),
       KUBECTL: cluster!.tools.kubectl,
@@ -140,7 +140,7 @@ describe.skipIf(cluster === undefined)('the steps, run by hand with helm and kub
       code: 0,
       output: expect.stringContaining('none of them with a control-plane'),
     });
-    const lost = await runProgram('make', ['-C', ROOT, 'untaint'], { PATH: '/usr/bin:/bin' });
+    const lost = await runProgram('make', ['-C', ROOT, 'untaint'], { PATH: process.env.PATH! });
     expect(lost).toMatchObject({ code: 2, output: expect.stringContaining('Which cluster?') });
   });
 
