@@ -32,6 +32,7 @@ mount --bind "$1" /dev/shm
 mkdir "$2"
 mount -t tmpfs none "$2"
 cp -a /etc "$2/etc"
+mkdir -p "$2"/etc/ssh
 rm -f "$2"/etc/ssh/ssh_host_*
 mount --bind "$2/etc" /etc
 mount -t tmpfs none /var/lib
