@@ -56,12 +56,10 @@ async function answersOf(inventory: Inventory): Promise<Map<string, Answered>> {
       clusters.service.start();
       await until('the API is seen', () => clusters.service.statusOf(cluster).state === 'up');
     }
-    await clusters.events.append({ kind: 'boot.stage', host: host.name, data: { stage: 'kubeadm-done' } });
-    await until(
-      'its turn is over',
-      async () =>
-        (await store.db.selectFrom('joins').selectAll().where('ended_at', 'is', null).execute()).length === 0,
-    );
+    await clusters.events.transact(async (db) => {
+      await clusters.service.finishJoin(db, host.name);
+      return [];
+    });
   }
   await clusters.service.stop();
   await clusters.events.stop();

@@ -355,9 +355,9 @@ describe.skipIf(programs === undefined || tools === undefined)('a cluster that c
         { joined_at: Date.now(), state: 'joined' },
         { state: 'assigned', now: 0 },
       );
+      await lab.service.finishJoin(db, name);
       return [{ kind: 'boot.stage', host: name, data: { stage: 'kubeadm-done' } }];
     });
-    await lab.events.list({ limit: 1 });
   }
 
   async function tokenKubeconfig(token: string): Promise<string> {
