@@ -3,13 +3,13 @@
 //   --quick  start, unit tests as both users and one boot of a virtual machine: less than a quarter of an hour
 //   --cold   without the Go programs that this machine has built
 //   --keep   leave the roots, to look around in them
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheFolder, folders } from './lib/cache.mjs';
 import { errorText } from './lib/files.mjs';
 import { checkStart, checkTests } from './lib/fresh/checks.mjs';
-import { installGlobally, makeRoot, networkEnvironment, USER } from './lib/fresh/root.mjs';
+import { installGlobally, makeRoot, networkEnvironment, removeRoot, USER } from './lib/fresh/root.mjs';
 import { lockedNode } from './lib/node.mjs';
 import { run } from './lib/run.mjs';
 
@@ -41,7 +41,7 @@ process.once('SIGINT', () => process.exit(130));
 process.once('SIGTERM', () => process.exit(143));
 process.once('exit', () => {
   if (!flags.has('--keep')) {
-    for (const name of ['debian', 'node24']) rmSync(join(folder, name), { recursive: true, force: true });
+    for (const name of ['debian', 'node24']) removeRoot(join(folder, name));
   }
 });
 
@@ -87,7 +87,7 @@ process.exitCode = failed > 0 ? 1 : 0;
 function removeOldRuns() {
   const age = (/** @type {string} */ path) => statSync(path).mtimeMs;
   const runs = folders(kept).sort((a, b) => age(b) - age(a));
-  for (const run of runs.slice(KEPT_RUNS - 1)) rmSync(run, { recursive: true, force: true });
+  for (const run of runs.slice(KEPT_RUNS - 1)) removeRoot(run);
 }
 
 /**

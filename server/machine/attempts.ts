@@ -209,6 +209,7 @@ export class Attempts {
         events.push(...opened);
       }
       if ('stage' in step) events.push(...(await this.#note(db, row, step, changes, now)));
+      if (!(await this.#tellsOfHost(db, row, 'stage' in step ? step.stage : 'menu'))) delete changes.state;
       // Its node may be Ready before its report of having joined is here.
       const isBehind = changes.state === 'joined' && before?.state === 'ready';
       // A host that was held before it ran stays held, whatever it does meanwhile.
@@ -261,6 +262,14 @@ export class Attempts {
     await startWindowIfNew(db, row.host, now, (at) => this.#options.liveness.ageOf(at, now));
     changes.state = stateAt('menu', row.action);
     return events;
+  }
+
+  /** Whether what this boot does is what the host does: anybody can open a boot of a host that has an identity. */
+  async #tellsOfHost(db: Db, row: AttemptRow, stage: Stage): Promise<boolean> {
+    const machine = await liveMachine(db, row.host);
+    if (machine === undefined || machine.attempt === row.token) return true;
+    const isPastGate = row.gate_at !== null || stage === 'config-sent';
+    return isPastGate && stage !== 'failed';
   }
 
   async #note(

@@ -30,12 +30,12 @@ export function hostView(input: HostPageInput) {
     ['IP', host.ip],
     ['generation', observed.identity === null ? undefined : String(observed.identity.generation)],
     [
-      'provisioning window',
+      'window',
       observed.window === null
         ? undefined
-        : `open since ${new Date(observed.window.openedAt).toISOString()} (${observed.window.reason})`,
+        : `open since ${timeOf(observed.window.openedAt)} (${observed.window.reason})`,
     ],
-    ['last seen', observed.lastSeen === null ? 'never' : new Date(observed.lastSeen).toISOString()],
+    ['last seen', observed.lastSeen === null ? 'never' : timeOf(observed.lastSeen)],
   ];
   return {
     version,
@@ -55,4 +55,8 @@ export function hostView(input: HostPageInput) {
     menus: Object.entries(menus).map(([kind, text]) => ({ kind, text })),
     events: events.toReversed().map(eventRow),
   };
+}
+
+function timeOf(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }

@@ -55,6 +55,7 @@ export function statusView(input: StatusInput) {
     // A refused inventory has a card of its own, with every problem on a line.
     reasons: readiness.reasons.filter(({ part }) => part !== 'inventory'),
     notes: readiness.notes.filter(({ part }) => part !== 'inventory'),
+    alarms: hosts.flatMap(({ name }, at) => alarmsOf(name, observed[at])),
     revision: inventory.revision ?? 'none yet',
     problems: (inventory.rejection?.problems ?? []).map(formatProblem),
     warnings: inventory.warnings.map(formatProblem),
@@ -131,6 +132,15 @@ export function duration(milliseconds: number): string {
   if (minutes < 120) return `${minutes} min`;
   const hours = Math.round(minutes / 60);
   return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} d`;
+}
+
+/** Machines that want to be a host, with the commands that decide about them. */
+function alarmsOf(host: string, observed: Observed | undefined) {
+  return (observed?.candidates ?? []).map(({ id, address, nic, reason }) => ({
+    host,
+    id,
+    text: `${address}${nic === null ? '' : ` (NIC ${nic})`}: ${reason}`,
+  }));
 }
 
 function hostRow(host: HostSpec, observed: Observed | undefined, progress: Download | undefined) {

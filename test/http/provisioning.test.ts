@@ -9,6 +9,7 @@ import { buildHttpApp } from '../../server/http/app.ts';
 import { ConfigDelivery, type ConfigRequest, type RenderedConfig } from '../../server/ignition/delivery.ts';
 import type { Asker } from '../../server/machine/admit.ts';
 import { Gate } from '../../server/machine/gate.ts';
+import { observeHost } from '../../server/machine/observe.ts';
 import { giveOrder } from '../../server/machine/requests.ts';
 import { REPORTED_STAGES } from '../../server/machine/stages.ts';
 import { INITRD, imageOf, KERNEL } from '../../server/netboot/images.ts';
@@ -417,4 +418,23 @@ it('another boot from the address of a registered machine does not end its own: 
   await ask('POST', '/agent/v1/stage', { token: own, body: { stage: 'provisioned' } });
   expect((await context.boot.attempts.find(token))?.stage).toBe('provisioned');
   expect((await context.boot.attempts.recordOf(HOST)).failures).toBe(0);
+});
+
+it('nobody else can make a host that has registered look as if it boots or has failed', async () => {
+  const { plain, ask, context } = await world();
+  const { token: own } = (await ask('POST', '/agent/v1/register', { body: BODY })).json();
+  await ask('POST', '/agent/v1/stage', { token: own, body: { stage: 'provisioned' } });
+  await ask('POST', '/agent/v1/heartbeat', { token: own, body: { rebooting: true } });
+  const remoteAddress = '10.0.0.66';
+  const other = tokenIn((await plain.inject({ url: `/boot.ipxe?mac=${MAC}`, remoteAddress })).body);
+  await plain.inject({ url: `/boot/${other}/kernel`, remoteAddress }).catch(() => {});
+  const headers = { authorization: `Bearer ${other}` };
+  const body = { stage: 'failed' };
+  await plain.inject({ method: 'POST', url: '/agent/v1/stage', headers, body, remoteAddress });
+  await ask('POST', '/agent/v1/stage', { token: other, body });
+  const host = context.inventory.index.host(HOST)!;
+  expect(await observeHost(context.store.db, host, Date.now())).toMatchObject({
+    state: 'initialized',
+    stage: 'provisioned',
+  });
 });

@@ -163,7 +163,7 @@ export class Site {
     } catch (error) {
       const { code } = toRailheadError(error);
       if (code === 'RH_CANDIDATE') return 'candidate';
-      if (code === 'RH_UNAUTHENTICATED') return 'unauthenticated';
+      if (code === 'RH_UNAUTHENTICATED' || code === 'RH_TOKEN_REFUSED') return 'unauthenticated';
       throw error;
     }
   }

@@ -1,5 +1,5 @@
 // A minimal Debian in a folder, made with the machine's own mirror and nothing of its packages.
-import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { aptReleases, debianMirror } from '../debian.mjs';
 import { ensureParts } from '../parts.mjs';
@@ -29,7 +29,9 @@ export async function makeRoot(folder, packages) {
     folder,
     ...(await sources()),
   ];
-  const { code, err } = await run('perl', args, { seconds: MAKE_SECONDS });
+  // It mounts /dev, /proc and /sys: in a namespace of its own, so that nothing stays when it is interrupted.
+  const apart = ['--mount', '--propagation=private', '--fork', '--kill-child=KILL', 'perl'];
+  const { code, err } = await run('unshare', [...apart, ...args], { seconds: MAKE_SECONDS });
   if (code !== 0) throw new Error(`mmdebstrap failed: ${err.trim().split('\n').slice(-3).join(' ')}`);
   await useMachinesNetwork(folder);
   const user = await run('chroot', [folder, 'useradd', '--create-home', '--shell', '/bin/sh', USER], {
@@ -67,6 +69,16 @@ async function useMachinesNetwork(folder) {
   const settings = join(folder, 'etc/apt/apt.conf.d');
   mkdirSync(settings, { recursive: true });
   writeFileSync(join(settings, '99machine'), `${proxies.join('\n')}\n`);
+}
+
+/**
+ * Removes a root, unless something is mounted in it: that may be this machine's own.
+ *
+ * @param {string} folder
+ */
+export function removeRoot(folder) {
+  const mounted = readFileSync('/proc/self/mountinfo', 'utf8').includes(` ${folder}/`);
+  if (!mounted) rmSync(folder, { recursive: true, force: true });
 }
 
 /**
