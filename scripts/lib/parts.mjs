@@ -11,8 +11,6 @@ import { existsSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { cacheFolder, folders, newestFirst } from './cache.mjs';
-import { hasApt } from './debian.mjs';
-import { installDebianPackages } from './debian-install.mjs';
 import { errorText } from './files.mjs';
 import { newestPart } from './part-fetch.mjs';
 import { newestKept, usable } from './part-trees.mjs';
@@ -26,7 +24,7 @@ import { noteForRun } from './run-notes.mjs';
  * @property {string[]} loader what goes before a program of it on the command line, mostly nothing
  * @property {string} version
  * @property {string} [package] the version of its Debian package, when it is unpacked
- * @property {'system' | 'unpacked' | 'installed'} source
+ * @property {'system' | 'unpacked'} source
  */
 
 /**
@@ -40,7 +38,6 @@ import { noteForRun } from './run-notes.mjs';
  * @property {RegExp} [skip] packages of the dependency closure that it runs without
  * @property {true} [ownLibrary] it is from a newer release than most machines have, and brings its own C library
  * @property {true} [newest] take the one that apt offers even if the system has one
- * @property {true} [install] it can't run unpacked and has to be installed for real
  * @property {(root: string) => string[]} find candidates for `path`, best first; root is '' for the system,
  *   else an unpacked tree
  * @property {(path: string) => [program: string, ...args: string[]]} probe prints the version and succeeds if
@@ -481,11 +478,10 @@ function describe({ what }, { version, source, package: packageVersion }) {
  * @returns {Promise<Part | undefined>}
  */
 async function ensurePart(name, spec, log) {
-  const forced = process.env.RAILHEAD_PARTS === 'unpacked' && !spec.install;
+  const forced = process.env.RAILHEAD_PARTS === 'unpacked';
   try {
     const ofSystem = forced ? undefined : await usable(spec, '', 'system');
     if (ofSystem && !spec.newest) return ofSystem;
-    if (spec.install) return await installPart(spec, log);
     const kept = join(cacheFolder(), 'parts', name);
     try {
       if (process.env.RAILHEAD_NO_APT === '1') throw new Error('RAILHEAD_NO_APT is set');
@@ -504,20 +500,6 @@ async function ensurePart(name, spec, log) {
     noteForRun('skip', what);
     return undefined;
   }
-}
-
-/**
- * @param {PartSpec} spec
- * @param {Log} log
- * @returns {Promise<Part>}
- */
-async function installPart(spec, log) {
-  if (process.env.RAILHEAD_NO_APT === '1') throw new Error('RAILHEAD_NO_APT is set');
-  if (!(await hasApt())) throw new Error('this system has no apt-get');
-  await installDebianPackages(spec.packages, { log });
-  const installed = await usable(spec, '', 'installed');
-  if (installed) return installed;
-  throw new Error(`it does not run although ${spec.packages.join(', ')} is installed`);
 }
 
 /** @param {unknown} error */

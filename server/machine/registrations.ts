@@ -61,7 +61,8 @@ export interface KnownMachine {
   id: number;
   host: string;
   attempt: string | undefined;
-  bootId: string | undefined;
+  /** It said that it goes down, and nothing since. */
+  isRebooting: boolean;
   /** What it runs, as JSON. */
   versions: string;
 }
@@ -128,7 +129,7 @@ export class Registrations {
       id: machine.id,
       host: machine.host,
       attempt: machine.attempt ?? undefined,
-      bootId: machine.boot_id ?? undefined,
+      isRebooting: machine.rebooting_at !== null,
       versions: machine.versions,
     };
   }

@@ -131,12 +131,12 @@ export class MachineService {
   /** That it lives was noted when its token was found. */
   async heartbeat({ machine }: Extract<Credential, { kind: 'agent' }>, beat: Heartbeat): Promise<void> {
     const { store, now } = this.#options;
-    const changes = {
-      ...(beat.versions === undefined ? {} : { versions: JSON.stringify(beat.versions) }),
-      ...(beat.rebooting ? { rebooting_at: now() } : {}),
-    };
-    const isNews = beat.rebooting || (beat.versions !== undefined && changes.versions !== machine.versions);
-    if (isNews) await updateMachine(store.db, machine.id, changes);
+    const { rebooting = false, versions } = beat;
+    const text = versions === undefined ? machine.versions : JSON.stringify(versions);
+    if (text === machine.versions && rebooting === machine.isRebooting) return;
+    // A machine that speaks after its announcement did not go down.
+    const changes = { versions: text, rebooting_at: rebooting ? now() : null };
+    await updateMachine(store.db, machine.id, changes);
   }
 
   /** An operator decides: this candidate is the host. */

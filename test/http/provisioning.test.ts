@@ -243,8 +243,11 @@ it('a machine that runs is not offered another boot, until it says that it goes 
   const { token } = (await ask('POST', '/agent/v1/register', { body: BODY })).json();
   const menu = async () => (await plain.inject(`/boot.ipxe?mac=${MAC}`)).body;
   expect(await menu()).toMatch(/it was heard of a moment ago\nsleep 30/);
-  await ask('POST', '/agent/v1/heartbeat', { token, body: { rebooting: true } });
+  const beat = (body: object) => ask('POST', '/agent/v1/heartbeat', { token, body });
+  await beat({ rebooting: true });
   expect(await menu()).toContain('/kernel');
+  await beat({ versions: { os: '4593.2.5' } });
+  expect(await menu()).toMatch(/it was heard of a moment ago/);
 });
 
 it('an offer that was kept from before opens nothing once the host is up, and what the host has stays good', async () => {
