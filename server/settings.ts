@@ -124,7 +124,7 @@ export const SettingsSchema = Type.Object(
       default: 'wait',
       argument: 'wait|accept',
       description:
-        'Hosts without macs on the same link, whose NIC can not be checked: let them wait for secrets, or accept them',
+        'Hosts without macs on the same link, whose NIC is not checked: let them wait for secrets, or accept them',
     }),
     imageCacheMegabytes: count(512, 'Memory for images that many machines fetch at once, in MB'),
     assetsMinFreeMegabytes: count(1024, 'What must stay free on the disk of the images, in MB'),
