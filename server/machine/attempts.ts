@@ -259,7 +259,7 @@ export class Attempts {
     }
     const opened = { opened_at: now, opened_from: address, own_nic: isOwnNic ? 1 : 0, stage_at: now };
     await updateAttempt(db, row.token, opened);
-    await startWindowIfNew(db, row.host, now, (at) => this.#options.liveness.ageOf(at, now));
+    await this.#startWindowIfNew(db, row.host, now);
     changes.state = stateAt('menu', row.action);
     return events;
   }
@@ -272,6 +272,10 @@ export class Attempts {
     return isPastGate && stage !== 'failed';
   }
 
+  #startWindowIfNew(db: Db, host: string, now: number): Promise<void> {
+    return startWindowIfNew(db, host, now, (at) => this.#options.liveness.ageOf(at, now));
+  }
+
   async #note(
     db: Db,
     row: AttemptRow,
@@ -279,6 +283,8 @@ export class Attempts {
     changes: HostChanges,
     now: number,
   ): Promise<NewEvent[]> {
+    // The first boot from a disk may come days after the installer opened the window.
+    if (stage === 'config-sent') await this.#startWindowIfNew(db, row.host, now);
     const seen = JSON.parse(row.seen) as Stage[];
     const moves = isFurther(stage, row.stage as Stage);
     // Failing again, after something else went well, is news once more.

@@ -7,6 +7,7 @@ import { OverdueWatch } from '../../server/machine/overdue.ts';
 import { giveOrder } from '../../server/machine/requests.ts';
 import type { Stage } from '../../server/machine/stages.ts';
 import { findHostRow, updateHostRow } from '../../server/store/hosts.ts';
+import { openWindow } from '../../server/store/machines.ts';
 import { hostSpec } from '../support/hosts.ts';
 import { onEveryStore, type StoreKind } from '../support/stores.ts';
 
@@ -175,6 +176,20 @@ onEveryStore('boot attempts', (kind) => {
     setClock(365 * 24 * 3600);
     pass(90);
     expect(attempts.idleMs(attempt)).toBe(90_000);
+  });
+
+  it('a host without an identity that gets its configuration days after its kernel has a window again', async () => {
+    const { store, attempts, host, boot, now, pass } = await world(kind);
+    const id = await boot('config-sent');
+    const openedAt = async () => (await openWindow(store.db, host.name))?.opened_at;
+    await attempts.reach(id, host, 'installed');
+    const first = await openedAt();
+    pass(3600);
+    await attempts.reach(id, host, 'config-sent');
+    expect(await openedAt()).toBe(first);
+    pass(2 * 24 * 3600);
+    await attempts.reach(id, host, 'config-sent');
+    expect(await openedAt()).toBe(now());
   });
 
   it('a menu that somebody else asked for has another token', async () => {

@@ -28,7 +28,7 @@ const PARAMETERS: Record<string, string> = {
   ':file': 'SHA256SUMS',
   '*': 'flatcar/stable/amd64-usr/4593.2.5/',
 };
-/** They go on for ever; what comes before they fall silent is what they have. */
+/** They never end; what they send before they fall silent is what they have. */
 const SILENCE_MS = 1500;
 
 /** Every place where a person, a stranger or a backup can look: by what it is called. */

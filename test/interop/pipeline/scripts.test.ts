@@ -231,7 +231,7 @@ describe.skipIf(cluster === undefined)('the steps, run by hand with helm and kub
     expect(ended.code).not.toBe(0);
   });
 
-  // The source hangs for ever: that the step ends at all is the proof.
+  // The source never answers: the step must end all the same.
   it('give up on a chart source that hangs, before the cluster is touched', async () => {
     const silent = createServer(() => {});
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
